@@ -65,10 +65,10 @@ class Knob:
 
 
 class Knobs(Protocol):
-    """Those of a network."""
+    """The knobs of a network."""
 
     def knobs(self, flows: Sequence[str], way: Sequence[str]) -> Iterator[Knob]:
-        """Of some flows and of the links of a way (names of servers), in the order they are worth trying."""
+        """The knobs of flows and of a path's links (names of servers), in the order in which to try them."""
 
 
 def knobs_of(path: Path, source: Source, run: int) -> Knobs | None:

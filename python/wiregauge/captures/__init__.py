@@ -1,4 +1,4 @@
-"""Run directories from captures: what a tap on the bus saw of our messages, or two taps of anyone's frames."""
+"""Makes run directories from captures: our messages seen by a tap, or any frames seen by two taps."""
 
 from wiregauge.captures.importing import Captured, CaptureError, Comparison, opened
 

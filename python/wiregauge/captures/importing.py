@@ -1,7 +1,7 @@
-"""From capture files to a run directory.
+"""Imports capture files into a run directory.
 
-`crates/capture` reads the files and writes records; here they become the run of a bench. Its manifest says what was
-tapped, by whose clock, to which octet its times belong and what of the files could not be used.
+`crates/capture` reads the files and writes records; here they become the run of a bench. Its manifest names the taps,
+their clocks, the octet that timestamps refer to, and the unusable parts of the files.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from wiregauge.runner import Bench, Observer
 __all__ = ["CaptureError", "Captured", "Captures", "Comparison", "opened"]
 
 _SIDES = 2
-"""Captures of which one is before the device and one behind it."""
+"""The number of captures for a comparison: one before the device and one behind it."""
 
 
 class CaptureError(Exception):
-    """Nothing can be made of the captures as asked; the text says why and what to do."""
+    """The captures cannot be used as requested; the text says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How frames of anyone's traffic are matched before and after a device.
+    """Options for matching arbitrary traffic before and after a device.
 
-    `asked` compares where messages of ours are in the captures as well. `ignored` are fields that the device changes:
+    `asked` compares even if the captures contain our messages. `ignored` are fields that the device changes:
     vlan, pcp, ttl, dscp, r-tag, mac. `longest_ns` is the greatest residence time; None: twice the greatest among frames
-    of a content of their own. `offset_ns` is what the second clock shows less the first, as well as `agree_ns` says.
+    of unique content. `offset_ns` is the second clock minus the first, within `agree_ns`.
     `in_order`: no frame overtakes another of its flow.
     """
 
@@ -58,10 +58,10 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """What was captured and how. `places` maps a tap's name to `NODE` or `NODE:PORT` of the test.
+    """The captures and their options. `places` maps a tap's name to `NODE` or `NODE:PORT` of the test.
 
-    `octet` (`first`, `last` or `preamble`) and `rate_bps` hold for taps that do not say themselves. `agree_ns` is by
-    how much the clocks of several files may differ at most; None: nobody knows.
+    `octet` (`first`, `last` or `preamble`) and `rate_bps` hold for taps that do not say themselves. `agree_ns` is
+    the greatest difference of the clocks of several files; None: unknown.
     """
 
     files: Sequence[Path]
@@ -77,10 +77,10 @@ class Captured:
 
 @contextlib.contextmanager
 def opened(captured: Captured, out: Path) -> Iterator[tuple[Captures, Loaded]]:
-    """Reads the captures; the bench on which their one run can be had, and the test that stands for them.
+    """Reads the captures; yields the bench that provides their one run, and the test that represents them.
 
-    What is read lies beside `out`, the run directory to make, until this is left: nothing is made where there is
-    nothing to put into it. Raises CaptureError, or RunDirectoryError where nothing can be written.
+    The data are next to `out`, the future run directory, until the block ends: nothing is created without content.
+    Raises CaptureError, or RunDirectoryError where nothing can be written.
     """
     RunDirectory.check_free(out)
     test = captured.test
@@ -119,7 +119,7 @@ def opened(captured: Captured, out: Path) -> Iterator[tuple[Captures, Loaded]]:
 
 
 def _check(path: Path) -> None:
-    """Refuses what would be waited for. What is wrong with a directory or a file the reader of captures says."""
+    """Refuses files that would block. The capture reader reports faults of directories and files."""
     try:
         check_regular(path)
     except IsADirectoryError:
@@ -129,7 +129,7 @@ def _check(path: Path) -> None:
 
 
 def _refuse_twice(files: Sequence[Path], sources: Mapping[str, str]) -> None:
-    """Refuses captures of the same content: between a capture and itself nothing takes any time or is lost."""
+    """Refuses captures of equal content: between a capture and itself nothing takes time or is lost."""
     first: dict[str, Path] = {}
     for path in files:
         digest = sources.get(str(path))
@@ -144,7 +144,7 @@ def _refuse_twice(files: Sequence[Path], sources: Mapping[str, str]) -> None:
 
 
 def _taken(captured: Captured, order: Mapping[str, Any], beside: Path) -> dict[str, Any]:
-    """What is in the captures: messages of ours, or else frames of anyone before and after a device."""
+    """The content of the captures: our messages, or else any frames before and after a device."""
     comparison = captured.comparison
     if not comparison.asked:
         taken: dict[str, Any] = json.loads(_native.take_captures(json.dumps(order), str(beside)))
@@ -186,7 +186,7 @@ def _ps(ns: float) -> int:
 
 
 class Captures(Bench):
-    """The bench of what was captured elsewhere: its one run is over before it begins."""
+    """The bench of imported captures: its one run is over before it begins."""
 
     name = "capture"
 
@@ -207,16 +207,16 @@ class Captures(Bench):
 
     @property
     def compared(self) -> Mapping[str, Any] | None:
-        """How frames of anyone's traffic were matched, and what that leaves open; None for messages of ours."""
+        """How arbitrary traffic was matched, and what that leaves open; None for our messages."""
         return self._taken.get("passive")
 
     def facts(self, campaign: Campaign) -> Sequence[Fact]:
-        """Each tap, and what of the files could not be used."""
+        """The facts: each tap, and the unusable parts of the files."""
         del campaign
         return list(_facts(self._taken))
 
     def run(self, directory: RunDirectory, observer: Observer) -> None:
-        """Takes over the records that were made of the captures."""
+        """Moves the records made from the captures into the run directory."""
         manifest = directory.manifest
         manifest["sources"] = dict(self._sources)
         manifest["started"] = self._started
@@ -239,12 +239,12 @@ def _run_of(test: Campaign, number: int) -> Run:
 
 
 def _only(test: Campaign, number: int) -> Campaign:
-    """The campaign of the one run that was captured."""
+    """The campaign with the captured run only."""
     return replace(test, axes=(), repeats=1, runs=(replace(_run_of(test, number), point={}, repeat=0),))
 
 
 def _digest(captured: Captured, sources: Mapping[str, str]) -> str:
-    """Of the test, or of the captures where there is none."""
+    """The digest of the test, or of the captures where there is none."""
     if captured.test_xml:
         return hashlib.sha256(captured.test_xml).hexdigest()
     return hashlib.sha256(b"".join(bytes.fromhex(sources[str(path)]) for path in captured.files)).hexdigest()
@@ -289,7 +289,7 @@ def _entry(captured: Captured, taken: Mapping[str, Any], started: str) -> dict[s
     if agents:
         next(iter(agents.values()))["records_written"] = taken["records"]
     one_clock, method, agree_ns = _clocks(captured, taken)
-    # The bound is of the difference of two clocks, of which each carries one half.
+    # The bound is that of the difference of two clocks, of which each gets one half.
     half = agree_ns / 2
     compared = (tap["node"] for tap in taps if one_clock)
     return {
@@ -310,18 +310,18 @@ def _entry(captured: Captured, taken: Mapping[str, Any], started: str) -> dict[s
 
 
 def _clocks(captured: Captured, taken: Mapping[str, Any]) -> tuple[bool, str, float]:
-    """Whether the clocks of the taps are comparable, how that is known, and by how much they may differ, ns."""
+    """Whether the clocks of the taps are comparable, the evidence, and their greatest difference, ns."""
     if len(captured.files) == 1:
         return True, "one-capture", captured.agree_ns or 0.0
     if captured.agree_ns is not None:
         return True, "stated", captured.agree_ns
-    # An offset estimated from one direction makes nothing comparable.
+    # An offset estimated from one direction does not make clocks comparable.
     within = taken["passive"]["offset_uncertainty_ps"] if "passive" in taken else None
     return within is not None, "two-way-traffic", (within or 0) / 1000
 
 
 def _unrelated(captured: Captured, taken: Mapping[str, Any]) -> dict[str, Any]:
-    """Of clocks that nobody compared: nodes with several of them, and by what times of a node were moved."""
+    """Entries for unrelated clocks: nodes with several of them, and the shift applied to a node's times."""
     if _clocks(captured, taken)[0]:
         return {}
     if "passive" in taken:
@@ -335,7 +335,7 @@ def _unrelated(captured: Captured, taken: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _unseen(captured: Captured, taps: Sequence[Mapping[str, Any]]) -> list[str]:
-    """End systems of the test without a tap: what nobody saw there must not pass for lost."""
+    """End systems of the test without a tap: unseen frames there must not count as lost."""
     if captured.test is None:
         return []
     names = captured.test.network.names
@@ -391,6 +391,6 @@ def _frames(taken: Mapping[str, Any], tap: Mapping[str, Any]) -> str:
 
 
 def _summary(captured: Captured, taken: Mapping[str, Any]) -> bytes:
-    """What stands in for the test where there was none."""
+    """The text that represents the test where there was none."""
     names = ", ".join(path.name for path in captured.files)
     return f"<!-- No test: made from {names} ({len(taken['taps'])} taps). -->\n".encode()

@@ -1,4 +1,4 @@
-"""How frames were matched by their content, as facts of a run directory."""
+"""Facts of a run directory on passive matching of frames by content."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["facts"]
 
 
 def facts(compared: Mapping[str, Any]) -> Iterator[Fact]:
-    """How frames were matched, and what that leaves open."""
+    """The facts: how frames were matched, and what that leaves open."""
     ignored = compared["ignored"]
     yield Fact(
         "compared",

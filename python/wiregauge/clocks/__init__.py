@@ -1,6 +1,6 @@
-"""The programs that keep clocks together: linuxptp started, watched and stopped; chrony asked.
+"""Clock synchronisation by external programs: starts, watches and stops linuxptp; queries chrony.
 
-Never a PTP of our own: what is here has agents start the programs of their hosts, reads what these say, and decides
+There is no PTP of our own: agents start the programs of their hosts; here their output is read, and it is decided
 whether the clocks are fit for a run.
 """
 

@@ -1,4 +1,4 @@
-"""What `chronyc -n -c tracking` says of the system's clock (chronyc(1), "tracking"; comma-separated with -c)."""
+"""Reads the system clock's state from `chronyc -n -c tracking` (chronyc(1), "tracking"; comma-separated with -c)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _NS = 1e9
 
 @dataclass(frozen=True, slots=True)
 class Tracking:
-    """State of the system's clock."""
+    """The state of the system clock."""
 
     reference: str
     stratum: int
     offset_ns: float
-    """System clock less what chrony takes for the true time, still to be slewed away."""
+    """System clock minus chrony's estimate of true time, still to be slewed away, ns."""
     rms_offset_ns: float
     frequency_ppm: float
     skew_ppm: float
@@ -29,7 +29,7 @@ class Tracking:
 
 
 def read_tracking(text: str) -> Tracking | None:
-    """The state in a line of `chronyc -c tracking`; None for anything else."""
+    """The state from a line of `chronyc -c tracking`; None for anything else."""
     fields = text.strip().split(",")
     if len(fields) != _FIELDS:
         return None
@@ -42,7 +42,7 @@ def read_tracking(text: str) -> Tracking | None:
     return Tracking(
         reference=fields[1] or fields[0],
         stratum=stratum,
-        # chronyc prints how far the clock is behind; the sign here is that of every other offset.
+        # chronyc prints how far the clock is behind; the sign here is that of all other offsets.
         offset_ns=-offset * _NS,
         rms_offset_ns=rms * _NS,
         frequency_ppm=frequency,

@@ -1,6 +1,6 @@
-"""Where the programs that keep the clock of an end system run, as the keeper of clocks sees it.
+"""The interface of `ClockKeeper` to the host where an end system's clock programs run.
 
-Whoever has the connection to an agent implements it; tests put a script in its place.
+The connection to an agent implements it; tests use a script.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ __all__ = ["Answers", "ClockError", "ClockHost", "Line"]
 
 
 class ClockError(Exception):
-    """The clocks cannot be kept as the test wants; the text says whose fault it is and the cure."""
+    """The clocks cannot be synchronised as the test requires; the text says whose fault it is and the cure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What a program has printed."""
+    """A line that a program printed."""
 
     text: str
     realtime_less_monotonic_ns: int
-    """The testmaster's clock less CLOCK_MONOTONIC of the host, which programs print."""
+    """The testmaster's clock minus CLOCK_MONOTONIC of the host, which programs print, ns."""
     gone: bool = False
-    """The program is gone although nobody stopped it, as the text says."""
+    """Whether the program ended without being stopped, as the text says."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What programs and the kernel answer; empty where they were not asked or have nothing to say."""
+    """Answers of programs and the kernel; empty where not requested or unavailable."""
 
     pmc: str = ""
     chrony: str = ""
     tai_s: int = 0
-    """TAI less UTC as the kernel was told; 0: nobody told it."""
+    """TAI minus UTC as known to the kernel, s; 0: unknown."""
     leap: int = 0
-    """A leap second that the kernel is to insert (1) or leave out (-1) at the end of the day."""
+    """A leap second that the kernel will insert (1) or delete (-1) at the end of the day."""
 
 
 class ClockHost(Protocol):
@@ -48,10 +48,10 @@ class ClockHost(Protocol):
         """Starts linuxptp. Raises ClockError where a program is missing, not allowed, or does not start."""
 
     def lines(self) -> Iterator[Line]:
-        """What the programs print from their start on, until they are stopped or nobody can be asked any more."""
+        """The lines that the programs print from their start, until they are stopped or the connection is lost."""
 
     def ask(self, *, ptp: bool, chrony: bool) -> Answers:
-        """What pmc, chronyc and the kernel say now. Raises ClockError where that is not allowed or nobody answers."""
+        """The current answers of pmc, chronyc and the kernel. Raises ClockError where not allowed or without answer."""
 
     def stop(self) -> None:
         """Ends the programs. Never raises."""

@@ -1,9 +1,8 @@
-"""Keeps the clocks of all end systems while a campaign runs, as its test wants it.
+"""Synchronises the clocks of all end systems during a campaign, as its test requires.
 
 The start-up sequence of the MAPS paper (2015, "Time-synchronization"): the server's interface clock is set, ptp4l and
 phc2sys start on the server and then on the others, and no run begins before every clock has been within its limit
-several times in a row. The programs run on the hosts of the end systems, whose agents start them; `ClockHost` is all
-that is known of these here.
+several times in a row. The programs run on the hosts of the end systems, started by their agents, behind `ClockHost`.
 """
 
 from __future__ import annotations
@@ -28,49 +27,49 @@ from wiregauge.plan import Synchronise
 __all__ = ["ClockError", "ClockKeeper"]
 
 IN_A_ROW: Final = 5
-"""Observations of a clock that have to be good before it is."""
+"""Successive observations within the limit after which a clock is fit."""
 _LOOK_S: Final = 0.05
 _ASK_S: Final = 1.0
-"""Time between two questions to chrony, and between two looks at the time scale."""
+"""Seconds between two queries of chrony, and between two checks of the time scale."""
 _LEAVE_S: Final = 10.0
 _AT_ONCE: Final = 16
 _MOST: Final = 200_000
-"""Observations of one clock that are kept until a run takes them."""
+"""The most observations of one clock that are stored until a run takes them."""
 _STALE_S: Final = 40.0
-"""How old the last offset of a clock that is fit may be; messages come every 16 s at most, mostly each second."""
+"""Greatest age of the last offset of a fit clock, s; messages come at least every 16 s, mostly each second."""
 _PORT_STATES: Final = ("SLAVE", "UNCALIBRATED")
-"""Of a client that hears its server; one that runs free never leaves the second."""
+"""Port states of a client that hears its server; a free-running one never leaves the second."""
 
 
 @dataclass
 class _Kept:
-    """What is known of the clock of one end system."""
+    """The state of an end system's clock."""
 
     name: str
     host: ClockHost
     server: bool
     port: str = ""
     counts_after_ns: int = 0
-    """When its port last was without a server, by its host's clock: what was seen before says nothing of now."""
+    """When its port last had no server, by its host's clock, ns: earlier observations do not count."""
     heard_s: float = 0.0
-    """When it last said an offset, by the monotonic clock here."""
+    """When its last offset arrived, by the local monotonic clock, s."""
     gone: str | None = None
     steps: str = ""
-    """Between it and the grandmaster, as ptp4l said last: 1 where no clock is between them."""
+    """Steps removed from the grandmaster, as last printed by ptp4l: 1 without clocks in between."""
     chrony_leap: str = ""
     chrony_trouble: str = ""
     states: deque[ClockState] = field(default_factory=lambda: deque(maxlen=_MOST))
 
     def of(self, source: str) -> list[ClockState]:
-        """Observations by one program."""
+        """The observations by one program."""
         return [state for state in self.states if state.source == source]
 
 
 class ClockKeeper:
-    """Started once per campaign; `wait` before, `states` after every run; `stop` may be called at any time."""
+    """Synchronises clocks: started once per campaign; `wait` before, `states` after every run; `stop` at any time."""
 
     def __init__(self, plan: Synchronise, reference: str, hosts: Mapping[str, ClockHost]) -> None:
-        """`plan` is `synchronise` of the campaign, `hosts` are those of the end systems."""
+        """`plan` is `synchronise` of the campaign, `hosts` has the host of each end system."""
         self._plan = plan
         self._clocks = {name: _Kept(name, host, name == reference) for name, host in hosts.items()}
         self._reference = reference
@@ -91,10 +90,10 @@ class ClockKeeper:
                 self._begin(partial(self._listen, kept), f"clock of {kept.name}")
 
     def wait(self, planned_s: float = 0.0, look: Callable[[], None] = lambda: None) -> str | None:
-        """Waits until every clock is fit for a run of so many seconds, for as long as the plan lets it.
+        """Waits until every clock is fit for a run of so many seconds, as long as the plan allows.
 
         `look` is called meanwhile, about once a second. Returns None, or why the clocks are not fit. Raises ClockError
-        instead where the plan refuses such a run.
+        instead where the plan forbids such a run.
         """
         if self._plan.ptp is None and not self._plan.chrony:
             return None
@@ -123,7 +122,7 @@ class ClockKeeper:
             time.sleep(_LOOK_S)
 
     def states(self, since_ns: int, until_ns: int) -> list[ClockState]:
-        """What was seen of all clocks between two instants of CLOCK_REALTIME, in the order of time."""
+        """Observations of all clocks between two instants of CLOCK_REALTIME, in time order."""
         with self._lock:
             found = [
                 state
@@ -134,25 +133,25 @@ class ClockKeeper:
         return sorted(found, key=lambda state: (state.realtime_ns, state.node, state.source))
 
     def ended(self) -> str | None:
-        """The first program that is gone although nobody stopped it, in its own last words."""
+        """The last words of the first program that ended without being stopped; None while all run."""
         return next((kept.gone for kept in self._clocks.values() if kept.gone is not None), None)
 
     def ask(self) -> dict[str, dict[str, dict[str, str]]]:
-        """What pmc says of ptp4l by end system; of one that does not answer nothing, without PTP nothing at all."""
+        """Answers of pmc on ptp4l, by end system; without those that do not answer, empty without PTP."""
         if self._plan.ptp is None:
             return {}
         found = {name: linuxptp.read_pmc(answers.pmc) for name, answers in self._answers().items()}
         return {name: sets for name, sets in found.items() if sets}
 
     def relations(self) -> dict[str, PtpRelation]:
-        """By end system its system clock against the reference's, by PTP; empty unless PTP tells of all of them."""
+        """The offset of each end system's clock from the reference's, by PTP; empty unless known for all."""
         with self._lock:
             found = {name: self._relation(kept) for name, kept in self._clocks.items()}
         told = {name: one for name, one in found.items() if one is not None}
         return told if len(told) == len(found) else {}
 
     def bounds(self, began_with: Mapping[str, PtpRelation], since_ns: int, until_ns: int) -> dict[str, float]:
-        """How far each of these clocks was from where it was then, at most, ns; empty unless all were seen."""
+        """The greatest drift of each clock from its relation at the begin, ns; empty unless known for all."""
         with self._lock:
             found = {
                 name: self._bound(self._clocks[name], one.offset_ns, since_ns, until_ns)
@@ -216,7 +215,7 @@ class ClockKeeper:
             )
 
     def _why_not(self, kept: _Kept) -> str | None:
-        """Why a clock is not fit; None where it is."""
+        """The reason why a clock is not fit; None where it is."""
         with self._lock:
             states, port = list(kept.states), kept.port
         wanted = []
@@ -301,11 +300,9 @@ class ClockKeeper:
     def _relation(self, kept: _Kept) -> PtpRelation | None:
         ptp = self._plan.ptp
         if ptp is None or (ptp.timestamps == "hardware" and not ptp.steer):
-            return None  # clocks of interfaces are compared, and nobody says what the systems' have to do with them
+            return None  # clocks of interfaces are compared, which says nothing about system clocks
         if ptp.delay == "p2p" or not (kept.server or kept.steps == "1"):
-            return (
-                None  # the delay that is printed is that of the last link, and not of the way from the server
-            )
+            return None  # the printed delay is that of the last link, not of the path from the server
         if ptp.timestamps == "software":
             return PtpRelation(0.0, 0.0) if kept.server else begun_with(kept.of("ptp4l"))
         parts = [begun_with(kept.of("phc2sys"))]

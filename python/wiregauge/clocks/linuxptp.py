@@ -1,4 +1,4 @@
-"""What the programs of linuxptp print. Agents start them: `crates/agent/src/clocks` has their configurations."""
+"""Reads the output of linuxptp's programs. Agents start them: `crates/agent/src/clocks` has their configurations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Said", "read_line", "read_pmc"]
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A line that says something of a clock. `monotonic_s` is CLOCK_MONOTONIC of the host that printed it."""
+    """A line about a clock. `monotonic_s` is CLOCK_MONOTONIC of the host that printed it."""
 
     monotonic_s: float
     program: str
@@ -19,7 +19,7 @@ class Said:
     delay_ns: float | None = None
     frequency_ppb: float | None = None
     is_port: bool = False
-    """`state` is that of a port, not of the servo."""
+    """Whether `state` is that of a port, not of the servo."""
 
 
 _PREFIX = re.compile(r"^(?P<program>ptp4l|phc2sys)\[(?P<time>\d+\.\d+)\]: (?:\[[^\]]*\] )?(?P<rest>.*)$")
@@ -36,7 +36,7 @@ _PORT = re.compile(r"port (?P<port>[1-9]\d*)(?: \([^)]*\))?: (?P<before>[A-Z_]+)
 
 
 def read_line(line: str) -> Said | None:
-    """What a line of ptp4l or phc2sys says; None where it says nothing of a clock."""
+    """The content of a line of ptp4l or phc2sys; None where it is not about a clock."""
     found = _PREFIX.match(line.strip())
     if found is None:
         return None
@@ -53,7 +53,7 @@ def read_line(line: str) -> Said | None:
         )
     if summary := _SUMMARY.search(rest):
         delay = summary["delay"]
-        # The largest of several: a bound, whose sign is not told.
+        # The largest of several offsets: a bound without a sign.
         return Said(
             time,
             program,
@@ -68,7 +68,7 @@ def read_line(line: str) -> Said | None:
 
 
 def read_pmc(text: str) -> dict[str, dict[str, str]]:
-    """The results of pmc: by name of the data set its fields, as text."""
+    """The results of pmc: the fields of each data set, as text."""
     found: dict[str, dict[str, str]] = {}
     current: dict[str, str] | None = None
     for line in text.splitlines():

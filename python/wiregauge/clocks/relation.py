@@ -1,8 +1,7 @@
-"""How far the system clock of an end system is from the reference's, by what the programs that keep it said.
+"""The offset of an end system's clock from the reference's, from the output of its clock programs.
 
-ptp4l measures an offset by two messages, one each way. Its error is how much longer than their mean one of them took;
-as neither takes less than nothing, it is at most their mean, which is the path delay it prints. What changes from one
-offset to the next is seen, and counts as it was seen.
+ptp4l measures an offset by two messages, one each way. Its error is half the difference of their delays,
+at most their mean, which is the path delay it prints. Changes between offsets are observed, and count as observed.
 """
 
 from __future__ import annotations
@@ -18,21 +17,21 @@ from wiregauge.clocks.state import ClockState
 __all__ = ["PtpRelation", "begun_with", "bound_ns"]
 
 _LAST: Final = 5
-"""Observations that a start goes by: the middle of them."""
+"""The number of observations whose median is the offset at the begin."""
 _MOST_APART: Final = 6
-"""How many times their usual distance observations may be apart."""
+"""Greatest gap between observations, in multiples of the usual one."""
 
 
 @dataclass(frozen=True, slots=True)
 class PtpRelation:
-    """The clock less the reference's, ns, and by how much that may be wrong when it was seen."""
+    """The clock minus the reference's, ns, and its uncertainty when observed, ns."""
 
     offset_ns: float
     uncertainty_ns: float
 
 
 def begun_with(states: Sequence[ClockState]) -> PtpRelation | None:
-    """By the last observations of one program, in the order of time; None where there are too few."""
+    """The relation from the last observations of one program, in time order; None where there are too few."""
     seen = _seen(states)[-_LAST:]
     if len(seen) < _LAST:
         return None
@@ -42,10 +41,10 @@ def begun_with(states: Sequence[ClockState]) -> PtpRelation | None:
 
 
 def bound_ns(states: Sequence[ClockState], offset_ns: float, since_ns: int, until_ns: int) -> float | None:
-    """Most that the clock was from `offset_ns` between two instants of CLOCK_REALTIME; None where nobody saw.
+    """The clock's greatest distance from `offset_ns` between two instants of CLOCK_REALTIME, ns; None where unknown.
 
-    Beyond the last observation the clock goes on as fast as it was ever seen to move from one to the next. Where
-    observations stay away for long, nobody saw: a clock that has lost its server goes its own way.
+    Beyond the last observation the clock is assumed to move at its greatest observed rate. After a long gap in the
+    observations it is unknown: a clock that has lost its server runs free.
     """
     seen = _seen(states)
     before = [number for number, (at, _, _) in enumerate(seen) if at <= since_ns]

@@ -1,4 +1,4 @@
-"""One observation of a clock that a program keeps."""
+"""An observation of a synchronised clock."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ __all__ = ["ClockState"]
 
 @dataclass(frozen=True, slots=True)
 class ClockState:
-    """What a program said of a clock. Times and offsets in ns; what it did not say is None."""
+    """The state of a clock as a program printed it. Times and offsets in ns; None where not printed."""
 
     realtime_ns: int
     node: str
     source: str
     """`ptp4l`, `phc2sys` or `chrony`."""
     state: str
-    """Of ptp4l's port (`SLAVE`, …) or a servo (`s0` unlocked, `s1` stepping, `s2` locked); chrony's leap status."""
+    """Port state of ptp4l (`SLAVE`, …), servo state (`s0` unlocked, `s1` stepping, `s2` locked), or leap status."""
     offset_ns: float | None = None
-    """The clock less its server."""
+    """The clock minus its server, ns."""
     delay_ns: float | None = None
-    """ptp4l: mean one-way path delay; phc2sys: time of reading the clock; chrony: root delay there and back."""
+    """ptp4l: mean one-way path delay; phc2sys: time to read the clock; chrony: round-trip root delay; ns."""
     frequency_ppb: float | None = None

@@ -1,8 +1,8 @@
-"""The time scale that a PTP domain carries, and what is wrong with it.
+"""The time scale of a PTP domain, and its faults.
 
-PTP counts TAI where its flag `ptpTimescale` says so (IEEE 1588-2019, 7.2.1); system clocks show UTC. Between them lie
-the leap seconds so far, which the domain announces as `currentUtcOffset` and every kernel is told by somebody, or not.
-A leap second to come is announced for the end of the day, UTC; a run across it has a second too many or too few.
+PTP counts TAI where its flag `ptpTimescale` says so (IEEE 1588-2019, 7.2.1); system clocks show UTC. They differ by
+the leap seconds so far, which the domain announces as `currentUtcOffset`, and which the kernel may have been told.
+A coming leap second is announced for the end of the day, UTC; a run across it has a second too many or too few.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ __all__ = ["Timescale", "findings"]
 
 _DAY_S: Final = 86_400
 _MARGIN_S: Final = 2.0
-"""Around a leap second, in which clocks may still carry it out."""
+"""Seconds around a leap second in which clocks may still apply it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timescale:
-    """What an end system was told. None: nothing, or its programs do not say."""
+    """The time scale known to an end system. None: unknown, or not reported by its programs."""
 
     grandmaster: str | None = None
     utc_offset_s: int | None = None
-    """TAI less UTC as announced; None unless the domain carries TAI and vouches for the offset."""
+    """TAI minus UTC as announced, s; None unless the domain carries TAI and declares the offset valid."""
     leap: int = 0
-    """A leap second inserted (1) or left out (-1) at the end of the day."""
+    """A leap second inserted (1) or deleted (-1) at the end of the day."""
     kernel_tai_s: int = 0
 
     @classmethod
     def of(cls, answers: Answers, chrony_leap: str = "") -> Timescale:
-        """What pmc, the kernel and chrony say together: a leap second that one of them knows of comes."""
+        """The time scale from pmc, the kernel and chrony: a leap second that one of them knows of counts."""
         sets = read_pmc(answers.pmc)
         told = sets.get("TIME_PROPERTIES_DATA_SET", {})
         offset = told.get("currentUtcOffset", "")
@@ -58,9 +58,9 @@ class Timescale:
 def findings(
     told: Mapping[str, Timescale], reference: str, *, now_s: float, end_s: float, set_by_tai: bool
 ) -> Iterator[str]:
-    """Why the time scale is not fit for a run from now to its end (seconds since 1970, UTC), a sentence each.
+    """Reasons why the time scale is unfit for a run from now to its end (seconds since 1970, UTC), a sentence each.
 
-    `set_by_tai`: system clocks are set by clocks of interfaces, so that a kernel that knows no offset is wrong.
+    `set_by_tai`: system clocks are set from interface clocks, so that a kernel without the offset is wrong.
     """
     server = told.get(reference)
     for name, one in told.items():

@@ -1,6 +1,6 @@
-"""The Wireshark dissector: messages, ARINC 664 and protocol control frames, in Wireshark's own words.
+"""The Wireshark dissector for messages, ARINC 664 and protocol control frames, in Wireshark's own terms.
 
-It is one Lua file, for that is what a Wireshark of any system takes without a compiler.
+It is one Lua file, which Wireshark loads on any system without a compiler.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ _USUAL = Path("~/.local/lib/wireshark/plugins")
 
 
 class DissectorError(Exception):
-    """The dissector cannot be put there; the text says why and what to do."""
+    """The dissector cannot be installed; the text says why and what to do."""
 
 
 def text() -> str:
-    """The dissector as Lua."""
+    """The dissector's Lua code."""
     return files(__name__).joinpath(NAME).read_text(encoding="utf-8")
 
 
 def install() -> Path:
-    """Puts the dissector where the user's Wireshark looks for it; returns the file. An older one is replaced."""
+    """Installs the dissector in the user's Wireshark folder; returns the file. An older one is replaced."""
     folder = _plugin_folder()
     target = folder / NAME
     try:
@@ -43,7 +43,7 @@ def install() -> Path:
 
 
 def _plugin_folder() -> Path:
-    """What the installed Wireshark says; without one, where it usually is on Linux."""
+    """The plugin folder reported by the installed Wireshark; without one, the usual one on Linux."""
     tshark = shutil.which("tshark")
     if tshark is not None:
         with contextlib.suppress(OSError, subprocess.TimeoutExpired):

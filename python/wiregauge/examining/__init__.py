@@ -1,4 +1,4 @@
-"""What of a host bears on a measurement: its facts, as agents gather them, and the one place that judges them."""
+"""The examination of hosts: facts that affect a measurement, gathered by agents and judged here alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a fix has changed of a host."""
+"""Changes of a host by fixes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Change"]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A setting of a host that was changed, or restored; `refused` says why it was not."""
+    """A setting of a host that was changed or restored; `refused` has the reason where it was not."""
 
     host: str
     fix: str
@@ -21,5 +21,5 @@ class Change:
     refused: str
 
     def as_json(self) -> dict[str, Any]:
-        """As commands print it."""
+        """The change as printed JSON."""
         return asdict(self)

@@ -1,4 +1,4 @@
-"""What a host's agent has seen of it: facts with a value, or the reason why there is none."""
+"""Facts that a host's agent has found: each with a value, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ class NotKnownError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One thing seen, or not: then `value` is None and `unreadable` says why."""
+    """A fact; if unreadable `value` is None and `unreadable` says why."""
 
     name: str
     interface: str = ""
-    """Empty: of the whole host."""
+    """The interface; empty for a fact of the whole host."""
     value: Value | None = None
     unreadable: str = ""
     note: str = ""
 
 
 def facts_of_json(told: Iterable[Mapping[str, Any]]) -> list[Fact]:
-    """The facts in what `wiregauge-agent doctor --json` says."""
+    """The facts in the output of `wiregauge-agent doctor --json`."""
     return [
         Fact(
             one["name"],
@@ -42,9 +42,9 @@ def facts_of_json(told: Iterable[Mapping[str, Any]]) -> list[Fact]:
 
 
 class Look:
-    """The facts that a check looks at: those of the host, and of one interface where the check is of interfaces.
+    """The facts for a check: those of the host, and of one interface where the check is about interfaces.
 
-    Every reading raises NotKnownError where the fact is not known, with the reason.
+    Every method raises NotKnownError, with the reason, where the fact is unknown.
     """
 
     def __init__(self, facts: Sequence[Fact], interface: str = "") -> None:
@@ -60,14 +60,14 @@ class Look:
         return fact.value
 
     def truth(self, name: str) -> bool:
-        """A fact that is yes or no."""
+        """A boolean fact."""
         value = self._value(name)
         if not isinstance(value, bool):
             raise NotKnownError(f"the agent says {value} of {name}, which is neither yes nor no")
         return value
 
     def number(self, name: str) -> int:
-        """A fact that is a number, in the unit at the end of its name."""
+        """A numeric fact, in the unit at the end of its name."""
         value = self._value(name)
         if isinstance(value, bool) or not isinstance(value, int):
             raise NotKnownError(f"the agent says {value} of {name}, which is no number")
@@ -88,11 +88,11 @@ class Look:
         return value
 
     def note(self, name: str) -> str:
-        """What the agent says beside a fact."""
+        """The agent's note on a fact."""
         fact = self._facts.get(name)
         return fact.note if fact is not None else ""
 
 
 def interfaces_in(facts: Sequence[Fact]) -> list[str]:
-    """The interfaces that facts are of, in their order."""
+    """The interfaces that facts belong to, in their order."""
     return list(dict.fromkeys(fact.interface for fact in facts if fact.interface))

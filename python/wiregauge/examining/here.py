@@ -1,4 +1,4 @@
-"""This machine, mended and restored by its own agent program."""
+"""Fixes and restores this machine by its own agent program."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAME: Final = "this host"
 
 
 def mend_here(fixes: Mapping[str, Sequence[str]]) -> list[Change]:
-    """Applies fixes, by interface; what was changed. Raises BenchError."""
+    """Applies fixes, by interface; returns the changes. Raises BenchError."""
     return [
         change
         for interface, names in fixes.items()
@@ -26,7 +26,7 @@ def mend_here(fixes: Mapping[str, Sequence[str]]) -> list[Change]:
 
 
 def restore_here() -> list[Change]:
-    """Restores what fixes have changed here; what was. Raises BenchError."""
+    """Restores what fixes have changed here; returns the changes. Raises BenchError."""
     return _changes("restore")
 
 

@@ -1,4 +1,4 @@
-"""Hosts of a lab, examined, mended and restored through their agents, side by side."""
+"""Examines, fixes and restores hosts of a lab through their agents, in parallel."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """A host and its facts; `trouble` says why there are none."""
+    """A host and its facts; `trouble` has the reason where there are none."""
 
     name: str
     address: str
@@ -34,7 +34,7 @@ class Examined:
 
 
 def examine_all(hosts: Sequence[Host], member: Member, interface: str | None = None) -> list[Examined]:
-    """Every host: of the interface named here, or of that in the inventory, or of all that it allows."""
+    """Examines every host: the interface given, or that of the inventory, or all allowed ones."""
 
     def ask(host: Host) -> Examined:
         try:
@@ -49,7 +49,7 @@ def examine_all(hosts: Sequence[Host], member: Member, interface: str | None = N
 def mend_all(
     hosts: Sequence[Host], member: Member, fixes: dict[str, dict[str, list[str]]]
 ) -> tuple[list[Change], list[str]]:
-    """Applies fixes, by host and interface; what was changed, and what went wrong."""
+    """Applies fixes, by host and interface; returns the changes, and the failures."""
 
     def mend(host: Host, agent: Agent) -> list[Change]:
         return [
@@ -62,7 +62,7 @@ def mend_all(
 
 
 def restore_all(hosts: Sequence[Host], member: Member) -> tuple[list[Change], list[str]]:
-    """Restores what fixes have changed; what was, and what went wrong."""
+    """Restores what fixes have changed; returns the changes, and the failures."""
     return _changed(hosts, member, lambda host, agent: [_change(host.name, one) for one in agent.restore()])
 
 

@@ -1,4 +1,4 @@
-"""From facts to findings: every check of the registry, on one host or on many."""
+"""Judges facts: runs every check of the registry, on one host or on many."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CURES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a check found. `interface` is empty for the whole host, `cure` for what is fine or not known."""
+    """The finding of a check. `interface` is empty for the whole host, `cure` if fine or unknown."""
 
     name: str
     interface: str
@@ -33,12 +33,12 @@ class Finding:
     """The fix that cures it; empty: none does."""
 
     def as_json(self) -> dict[str, Any]:
-        """As commands print it."""
+        """The finding as printed JSON."""
         return {**asdict(self), "severity": str(self.severity)}
 
 
 def judge(facts: Sequence[Fact]) -> list[Finding]:
-    """What every check says of a host, and of each of its interfaces that facts are of."""
+    """The findings of every check for a host and for each of its interfaces with facts."""
     interfaces = interfaces_in(facts)
     return [
         _judged(check, Look(facts, interface))
@@ -60,9 +60,9 @@ def _judged(check: Check, look: Look) -> Finding:
 
 
 def judge_together(hosts: Mapping[str, Sequence[Fact]]) -> list[tuple[str, Finding]]:
-    """What only the facts of several interfaces tell: addresses that two of them have. By host the finding.
+    """Findings that need the facts of several interfaces: duplicate addresses, with the host of each.
 
-    On one host a MAC address may be shared by a bridge or VLAN device and the interface below it.
+    On one host a bridge or VLAN device may share the MAC address of the interface below it.
     """
     found = []
     for kind in _CURES:

@@ -1,5 +1,6 @@
-"""Files that appear whole or not at all, and are never written over what somebody else made; what others wrote is read
-without waiting or filling memory, and shown without being obeyed."""
+"""Atomic file writes that never overwrite foreign files; foreign files are read without blocking or filling memory, and
+printed safely.
+"""
 
 from wiregauge.files.indented import indented
 from wiregauge.files.nearest import nearest

@@ -1,9 +1,9 @@
-"""Texts of others, fit to be shown: nothing in them that a terminal obeys or that a reader does not see.
+"""Makes foreign texts safe to print: without terminal control and invisible characters.
 
-Names come with captures, run directories, hosts and file names. What they may hold, and what is made of it, is here:
-control characters (an escape sequence clears a screen), line ends (a name that forges a line), marks of direction (text
-that reads otherwise than it is), characters of no width, halves of surrogate pairs. They are escaped as JSON and Python
-escape them, `\\n` and `\\u001b`; everything else stays.
+Names come from captures, run directories, hosts and file names. They may contain control characters (an escape
+sequence clears a screen), line ends (a name that forges a line), direction marks (text that reads differently),
+zero-width characters, halves of surrogate pairs. These are escaped as in JSON and Python, `\\n` and `\\u001b`;
+everything else stays.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _UNSEEN: Final = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 _HARMLESS: Final = re.compile(
     "[\\x20-\\x7e\\xa1-\\xac\\xae-\\u02ff\\u2010-\\u2027\\u202f-\\u205f\\u2070-\\u22ff]*"
 )
-"""What nearly every text is made of, of which nothing needs to be looked up."""
+"""Characters of nearly every text, which need no look-up."""
 _SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -37,14 +37,14 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """The same of a text whose lines are meant."""
+    """The text made printable, with its line ends."""
     if _HARMLESS.fullmatch(text):
         return text
     return "\n".join(map(printable, text.split("\n")))
 
 
 def printable_content(content: Any) -> Any:
-    """JSON of others with every string in it, keys too, made printable."""
+    """Foreign JSON content with every string in it, keys too, made printable."""
     if isinstance(content, str):
         return printable(content)
     if isinstance(content, dict):

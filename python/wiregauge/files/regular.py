@@ -1,7 +1,7 @@
-"""Opening files that a user or a directory of others names: regular files only, never waiting, never without an end.
+"""Opens files named by a user or a foreign directory: regular files only, without blocking or endless reading.
 
-Opening a FIFO waits for a writer, reading a device may never end, and neither heeds Ctrl-C within a library. Asking
-first what a name is and opening it then would race; a file that was opened without waiting can be asked.
+Opening a FIFO waits for a writer, reading a device may never end, and neither obeys Ctrl-C within a library. Checking
+a name before opening it would race; so the file is opened without blocking and then checked.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Final
 __all__ = ["LARGEST", "SMALL", "check_regular", "open_regular", "read_regular", "read_text"]
 
 LARGEST: Final = 1 << 30
-"""Bytes that are read of a file whose content is wanted in memory, unless less is said."""
+"""The most bytes that are read of a file into memory, by default."""
 SMALL: Final = 16 << 20
-"""Bytes of a configuration, a list or a key, at most."""
+"""The most bytes of a configuration, a list or a key."""
 
 
 def open_regular(path: Path) -> io.BufferedReader:
-    """Opens a regular file for reading. Raises OSError, also for what is no file, with a reason in plain words."""
+    """Opens a regular file for reading. Raises OSError, also for other kinds of files, with a reason in plain words."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError as error:
@@ -37,7 +37,7 @@ def open_regular(path: Path) -> io.BufferedReader:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         if not stat.S_ISREG(mode):
             raise _no_file(path)
-        # Opened by its name, so that the file knows it.
+        # Opened by its name, so that the file object has it.
         return io.BufferedReader(io.FileIO(str(path), "rb", opener=lambda *_: handle))
     except BaseException:
         os.close(handle)
@@ -45,7 +45,7 @@ def open_regular(path: Path) -> io.BufferedReader:
 
 
 def check_regular(path: Path) -> None:
-    """Raises what `open_regular` would, for a file that a library is about to open by its name."""
+    """Raises what `open_regular` would, for a file that a library will open by its name."""
     open_regular(path).close()
 
 

@@ -1,4 +1,4 @@
-"""Where the files are that come with the program beside its code: the pages of `docs`, the tests of `examples`.
+"""Finds the files shipped with the program besides its code: the pages of `docs`, the tests of `examples`.
 
 The wheel has them in the package, where `tools/build_backend.py` puts them; a checkout has them at its root.
 """
@@ -14,6 +14,6 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def shipped(folder: Literal["docs", "examples"]) -> Path:
-    """The folder of this installation."""
+    """The path of the folder in this installation."""
     packed = _PACKAGE / "shipped" / folder
     return packed if packed.is_dir() else _PACKAGE.parents[1] / folder

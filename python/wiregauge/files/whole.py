@@ -1,7 +1,7 @@
-"""Writing a file so that it appears under its name only when it is whole.
+"""Atomic file writes: a file appears under its name only when it is complete.
 
-It is written beside its place under a hidden name, synced, and renamed: a reader sees the old or the new content, never
-a part, also after a crash. What a killed writer leaves is hidden and begins with `TEMPORARY`.
+It is written next to its place under a hidden name, synced, and renamed: a reader sees the old or the new content,
+never a part, even after a crash. Leftovers of a killed writer are hidden and begin with `TEMPORARY`.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ __all__ = [
 ]
 
 TEMPORARY: Final = ".wiregauge-"
-"""How hidden names of files under way begin. The name of the file itself is not part of it: with it, a name as long as
-the file system allows would be too long."""
+"""Prefix of the hidden names of unfinished files. The file's own name is not part of it: with it, a name of the
+greatest length would be too long."""
 _HEAD: Final = 4096
 _FULL: Final = {errno.ENOSPC, errno.EDQUOT}
 _NO_LINKS: Final = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 
 class ForeignFileError(OSError):
-    """There is a file of that name already, and it is not one that may be replaced."""
+    """A file of that name exists that must not be replaced."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(
@@ -47,10 +47,10 @@ class ForeignFileError(OSError):
 
 @contextlib.contextmanager
 def whole(path: Path, *, replacing: bytes | None = b"") -> Iterator[Path]:
-    """A path beside `path` to write to. It becomes `path` when the block ends well, and nothing stays when it does not.
+    """A temporary path to write to. It becomes `path` when the block succeeds, and is removed when it does not.
 
-    `replacing` says what may be replaced: `b""` any file, None none, other bytes one whose first 4 KiB hold them, as
-    files of that kind that this program wrote do. Raises ForeignFileError for another, OSError where the disk refuses.
+    `replacing` says what may be replaced: `b""` any file, None none, other bytes a file with them in its first 4 KiB,
+    as in files written by this program. Raises ForeignFileError for another, OSError where the disk refuses.
     """
     _check(path, replacing)
     beside = _beside(path)
@@ -69,7 +69,7 @@ def whole(path: Path, *, replacing: bytes | None = b"") -> Iterator[Path]:
 
 
 def write_whole(path: Path, content: bytes | str, *, replacing: bytes | None = b"") -> None:
-    """Puts `content` (text as UTF-8) into its place as a whole; see `whole`. Raises OSError."""
+    """Writes `content` (text as UTF-8) atomically; see `whole`. Raises OSError."""
     with whole(path, replacing=replacing) as beside:
         beside.write_bytes(
             content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace")
@@ -78,7 +78,7 @@ def write_whole(path: Path, content: bytes | str, *, replacing: bytes | None = b
 
 @contextlib.contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """A folder for several files: where one of them cannot be written, it is left as it was before, or not there."""
+    """A folder for several files: on failure it is left as it was before, or removed."""
     before = {one.name for one in path.iterdir()} if path.is_dir() else None
     path.mkdir(parents=True, exist_ok=True)
     try:
@@ -95,7 +95,7 @@ def new_folder(path: Path) -> Iterator[Path]:
 
 
 def check_place(path: Path, *, replacing: bytes | None = b"") -> None:
-    """Raises, before any work, what `whole` would for a place that is taken or cannot be written."""
+    """Raises, before any work, what `whole` would for a path that is taken or not writable."""
     _check(path, replacing)
     beside = _beside(path)
     beside.touch()
@@ -103,9 +103,9 @@ def check_place(path: Path, *, replacing: bytes | None = b"") -> None:
 
 
 def put_in_place(made: Path, path: Path) -> None:
-    """Moves a finished file to where it belongs on the same file system, in place of what is there, to stay.
+    """Moves a finished file durably to its place on the same file system, replacing what is there.
 
-    Raises OSError; `made` is where it was, then.
+    Raises OSError, with `made` unchanged.
     """
     _sync(made)
     made.replace(path)
@@ -113,21 +113,21 @@ def put_in_place(made: Path, path: Path) -> None:
 
 
 def move_folder(folder: Path, place: Path) -> None:
-    """Moves a folder to a place of the same disk. Raises OSError, FileExistsError where something is there."""
+    """Moves a folder to a place on the same disk. Raises OSError, FileExistsError where something is there."""
     if place.exists():
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(place))
     folder.replace(place)
 
 
 def cure_for(error: OSError) -> str:
-    """What helps where a file could not be written into a directory."""
+    """The cure where a file could not be written into a directory."""
     if error.errno in _FULL:
         return "make room"
     return "make the directory writable or copy it to one that is"
 
 
 def sync_folder(folder: Path) -> None:
-    """Makes names in a folder last; a file system that cannot is none the worse for it."""
+    """Syncs a folder to make its names durable; ignored on file systems that cannot."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -157,7 +157,7 @@ def _put(beside: Path, path: Path, *, new: bool) -> None:
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
-        beside.replace(path)  # a file system without links: what was checked a moment ago has to do
+        beside.replace(path)  # a file system without links: the earlier check has to suffice
 
 
 def _check(path: Path, replacing: bytes | None) -> None:

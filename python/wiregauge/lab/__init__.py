@@ -1,4 +1,4 @@
-"""Hosts that run tests for somebody: who may give them orders, where they are, and what they have."""
+"""The lab: the hosts that run tests, who may control them, and their interfaces."""
 
 from __future__ import annotations
 

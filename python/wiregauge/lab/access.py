@@ -1,4 +1,4 @@
-"""The way to an agent of the lab: TLS with certificates of the lab's authority on both sides, and signed plans."""
+"""Access to an agent of the lab: TLS with certificates of the lab's authority on both sides, and signed plans."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["SecureAccess"]
 
 
 class SecureAccess:
-    """A member's way to the host of this name."""
+    """A member's access to the host of this name."""
 
     def __init__(self, member: Member, host: str) -> None:
         self._member = member
@@ -26,5 +26,5 @@ class SecureAccess:
         return grpc.secure_channel(address, credentials, named)
 
     def sign(self, text: bytes) -> bytes:
-        """ECDSA P-256 with SHA-256, DER."""
+        """An ECDSA P-256 signature with SHA-256, DER."""
         return self._member.sign(text)

@@ -1,11 +1,11 @@
-"""The lab's folder: its authority, which vouches for hosts and for those who give them orders.
+"""The lab's folder: its certificate authority for hosts and for the members who control them.
 
-    lab.toml             the inventory: hosts, where they are, which interfaces are for tests
+    lab.toml             the inventory: hosts, their addresses, and their interfaces for tests
     authority.pem        certificate of the authority, which every host of the lab has
     keys/authority.pem   its private key: whoever has it can make any certificate of the lab
     keys/NAME.pem        private key and certificate of a member, with the role the certificate names
 
-`keys` has mode 700 and its files 600. Nothing of it ever goes into a run directory or a log.
+`keys` has mode 700 and its files 600. Their content never goes into a run directory or a log.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from wiregauge.lab.errors import LabError
 __all__ = ["ROLES", "Lab", "Member", "server_name", "usual_lab"]
 
 ROLES: Final = ("observer", "operator", "administrator")
-"""Looks at hosts; runs tests as well; ends agents as well."""
+"""The roles: observers read hosts; operators also run tests; administrators also end agents."""
 _AUTHORITY_DAYS: Final = 3650
 _MEMBER_DAYS: Final = 730
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _TIME_BEFORE: Final = datetime.timedelta(days=1)
-"""How far clocks of hosts may be behind: a certificate is good from so long before it was made."""
+"""How long before its creation a certificate is valid, since clocks of hosts may be behind."""
 
 
 def usual_lab() -> Path:
-    """The folder of the lab where none is named: `WIREGAUGE_LAB`, or `lab` in the user's configuration."""
+    """The default folder of the lab: `WIREGAUGE_LAB`, or `lab` in the user's configuration."""
     named = os.environ.get("WIREGAUGE_LAB")
     if named:
         return Path(named)
@@ -48,13 +48,13 @@ def usual_lab() -> Path:
 
 
 def server_name(host: str) -> str:
-    """What a host of the lab is called in its certificate, so that no other host can stand in for it."""
+    """The name of a lab host in its certificate, so that no other host can impersonate it."""
     return f"{host.lower()}.host.wiregauge"
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """Who gives orders: private key and certificate, PEM, and the certificate of the authority."""
+    """A member who controls hosts: private key and certificate, PEM, and the certificate of the authority."""
 
     name: str
     role: str
@@ -63,14 +63,14 @@ class Member:
     authority: bytes
 
     def sign(self, text: bytes) -> bytes:
-        """ECDSA P-256 with SHA-256, DER."""
+        """An ECDSA P-256 signature with SHA-256, DER."""
         key = serialization.load_pem_private_key(self.key, None)
         assert isinstance(key, ec.EllipticCurvePrivateKey)
         return key.sign(text, ec.ECDSA(hashes.SHA256()))
 
 
 class Lab:
-    """A lab's folder. Raises LabError where it is none, or others could read its keys."""
+    """A lab's folder. Raises LabError where there is none, or others can read its keys."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -79,14 +79,14 @@ class Lab:
 
     @property
     def inventory(self) -> Path:
-        """Where its hosts are listed."""
+        """The path of the inventory of hosts."""
         return self.folder / "lab.toml"
 
     @classmethod
     def create(cls, folder: Path) -> Lab:
-        """Makes a lab with an authority and a first member, who may do everything: the present user.
+        """Creates a lab with an authority and a first member, the present user as administrator.
 
-        Raises LabError where there is something already.
+        Raises LabError where the folder is not empty.
         """
         if folder.exists() and any(folder.iterdir()):
             raise LabError(f"{folder} exists and is not empty; name another folder")
@@ -113,11 +113,11 @@ class Lab:
         return lab
 
     def authority(self) -> bytes:
-        """Certificate of the authority, PEM."""
+        """The certificate of the authority, PEM."""
         return read_regular(self.folder / "authority.pem", SMALL)
 
     def add_member(self, name: str, role: str) -> Path:
-        """Makes key and certificate of somebody who may give orders; the file to hand over."""
+        """Creates key and certificate of a member; returns the file to hand over."""
         if role not in ROLES:
             raise LabError(f'there is no role "{role}"; there are {", ".join(ROLES)}')
         if _NAME.fullmatch(name) is None or name == "authority":
@@ -137,7 +137,7 @@ class Lab:
         return file
 
     def fingerprint(self, name: str) -> bytes:
-        """SHA-256 of a member's certificate. Raises LabError where the lab has none of that name."""
+        """SHA-256 of a member's certificate. Raises LabError where the lab has no such member."""
         file = self.folder / "keys" / f"{name}.pem"
         try:
             certificate = x509.load_pem_x509_certificate(read_regular(file, SMALL))
@@ -146,7 +146,7 @@ class Lab:
         return certificate.fingerprint(hashes.SHA256())
 
     def certify_host(self, name: str, request: str) -> bytes:
-        """The certificate of a host for its request (PKCS #10, PEM). Raises LabError for one that is not in order."""
+        """The certificate of a host for its request (PKCS #10, PEM). Raises LabError for an invalid request."""
         try:
             asked = x509.load_pem_x509_csr(request.encode())
             genuine = asked.is_signature_valid
@@ -163,7 +163,7 @@ class Lab:
         return self._signed(subject, key, ExtendedKeyUsageOID.SERVER_AUTH, server_name(name))
 
     def member(self, name: str | None = None) -> Member:
-        """Somebody who gives orders: the one of that name, of `WIREGAUGE_MEMBER`, or the present user.
+        """A member: the one of that name, of `WIREGAUGE_MEMBER`, or the present user.
 
         Raises LabError where there is no such key, or others may read it.
         """
@@ -259,13 +259,13 @@ def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 
 def _store(file: Path, text: bytes) -> None:
-    """A new file that nobody else can read, at any moment."""
+    """Creates a file that nobody else can read at any moment."""
     opened = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(opened, "wb") as out:
             out.write(text)
     except BaseException:
-        # Half a key would be taken for one.
+        # A partial key would be taken as complete.
         file.unlink(missing_ok=True)
         raise
 

@@ -1,4 +1,4 @@
-"""Making a host a member of the lab, by the code that its agent printed."""
+"""Enrols a host in the lab by the join code that its agent printed."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ Reply = TypeVar("Reply", bound=Message)
 _BETWEEN_LOOKS: Final = 0.05
 _READ_BYTES: Final = 1 << 14
 _STRANGER: Final = "wiregauge-agent"
-"""What certificates are called that agents make for themselves."""
+"""The name in certificates that agents make for themselves."""
 
 
 def enrol(lab: Lab, address: str, code: JoinCode, name: str | None = None) -> str:
-    """Has the host at an address join the lab under `name`, or the name it has for itself; that name.
+    """Has the host at an address join the lab under `name`, or its own name; returns the name.
 
-    Raises LabError: nobody is there, it is another agent than the one that printed the code, or it refuses.
+    Raises LabError where no agent answers, another one than that which printed the code, or it refuses.
     """
     target = target_of(address)
     certificate = _certificate_of(target)
@@ -57,7 +57,7 @@ def enrol(lab: Lab, address: str, code: JoinCode, name: str | None = None) -> st
 
 
 def _await_member(target: str, before: bytes) -> None:
-    """Until the agent shows another certificate than its own: it needs a moment to serve the lab."""
+    """Waits until the agent shows another certificate than its own: it needs a moment to serve the lab."""
     end = time.monotonic() + _SECONDS
     while time.monotonic() < end:
         with contextlib.suppress(LabError):
@@ -68,13 +68,13 @@ def _await_member(target: str, before: bytes) -> None:
 
 
 def _certificate_of(target: str) -> bytes:
-    """What the agent shows, DER. Nothing is believed yet."""
+    """The certificate that the agent shows, DER; not yet trusted."""
     host, _, port = target.rpartition(":")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     context.set_alpn_protocols(["h2"])
-    # Not `wrap_socket`: if the agent resets the connection, as it begins to serve the lab, that leaves the socket open.
+    # Not `wrap_socket`: it leaves the socket open if the agent resets the connection as it starts to serve the lab.
     come, to_go = ssl.MemoryBIO(), ssl.MemoryBIO()
     secured = context.wrap_bio(come, to_go, server_hostname=_STRANGER)
     try:
@@ -98,7 +98,7 @@ def _certificate_of(target: str) -> bytes:
 
 
 def _shook_hands(secured: ssl.SSLObject) -> bool:
-    """Whether the handshake is done, or waits for more from the other side."""
+    """Whether the handshake is complete; False while it waits for the other side."""
     try:
         secured.do_handshake()
     except ssl.SSLWantReadError:

@@ -1,4 +1,4 @@
-"""What can go wrong between a testmaster and the hosts of its lab, before any test."""
+"""The error between a testmaster and the hosts of its lab, before any test."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ __all__ = ["LabError"]
 
 
 class LabError(BenchError):
-    """A host, the lab's folder or its inventory; the text says which, and the cure."""
+    """An error of a host, the lab's folder or its inventory; the text says which, and the cure."""

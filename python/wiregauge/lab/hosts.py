@@ -1,4 +1,4 @@
-"""What the hosts of a lab are and have, as their agents describe them."""
+"""Descriptions of a lab's hosts by their agents."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LEAVE_SECONDS: Final = 2.0
 
 
 def describe_all(hosts: Sequence[Host], member: Member) -> list[Described]:
-    """Every interface under test of an inventory's hosts, asked side by side; a host that does not answer says why."""
+    """Describes all interfaces under test of an inventory's hosts, in parallel; silent hosts have the reason."""
     with ThreadPoolExecutor(min(_AT_ONCE, len(hosts)) or 1) as pool:
         return [one for host in pool.map(lambda host: _ask(host, member), hosts) for one in host]
 
@@ -57,13 +57,13 @@ def describe(
     interface: str | None = None,
     reached_at: str = "",
 ) -> Described:
-    """A host; its interface is the one named, or the one that has the address it was reached at."""
+    """Describes a host with the interface named, or the one with the address it was reached at."""
     return _described(name, address, access).at(interface, reached_at=reached_at)
 
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """What an agent says of its host, or why it says nothing."""
+    """An agent's description of its host, or the reason why there is none."""
 
     name: str
     address: str
@@ -80,7 +80,7 @@ class _Told:
         several: bool = False,
         leads_to: str = "",
     ) -> Described:
-        """The host with one interface of it: the one named, or the one that has the address it was reached at."""
+        """The host with one of its interfaces: the one named, or the one with the address it was reached at."""
         place = f"{self.name}/{interface}" if several else self.name
         made = partial(
             Described,
@@ -123,7 +123,7 @@ class _Told:
 
 
 def agent_of(host: Host, member: Member) -> Agent:
-    """A connection to a host's agent, for calls that need no session."""
+    """A connection to a host's agent, for calls without a session."""
     access = SecureAccess(member, host.name)
     return Agent(
         AgentPlace(
@@ -167,7 +167,7 @@ def _interface(told: pb.InterfaceDescription) -> LabInterface:
 
 
 def _is_this_machine(facts: Mapping[str, str]) -> bool:
-    """One kernel has one real-time clock, whatever its namespaces."""
+    """Whether the host is this machine: a kernel has one real-time clock, in all namespaces."""
     try:
         own = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
@@ -176,7 +176,7 @@ def _is_this_machine(facts: Mapping[str, str]) -> bool:
 
 
 class OwnAgent:
-    """An agent of this host, for as long as it is needed: over a Unix socket, in a folder that goes with it."""
+    """A temporary agent of this host: over a Unix socket, in a folder that is removed with it."""
 
     def __init__(self) -> None:
         self._ending = contextlib.ExitStack()
@@ -203,12 +203,12 @@ class OwnAgent:
             raise BenchError(f"the agent of this host did not start: {why.strip() or 'it gave no reason'}")
 
     def failure(self) -> str | None:
-        """Why it is gone, or None while it runs."""
+        """The reason why it is gone, or None while it runs."""
         code = self._process.poll()
         return None if code is None else f"it ended with code {code}"
 
     def close(self) -> None:
-        """Ends it."""
+        """Ends the agent."""
         self._process.terminate()
         try:
             self._process.wait(_LEAVE_SECONDS)
@@ -220,7 +220,7 @@ class OwnAgent:
 
 @contextlib.contextmanager
 def own_agent() -> Iterator[OwnAgent]:
-    """An agent of this host. Raises LabError where it cannot be started."""
+    """Starts an agent of this host for the block. Raises LabError where it cannot be started."""
     try:
         agent = OwnAgent()
     except OSError as error:

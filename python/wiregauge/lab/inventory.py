@@ -1,12 +1,12 @@
-"""The inventory of a lab, `lab.toml`: its hosts, where they are reached, and what of them is for tests.
+"""The inventory of a lab, `lab.toml`: its hosts, their addresses, and their interfaces for tests.
 
 [[host]]
 name = "alpha"
-address = "192.0.2.11"            # of the back-end network; port 47170 unless it says another
-interface = "eth1"                # under test; none: the one the address belongs to
-end-systems = ["sensor"]          # those of tests that are to be on this host; none: any
+address = "192.0.2.11"            # on the control network; port 47170 by default
+interface = "eth1"                # under test; default: the one the address belongs to
+end-systems = ["sensor"]          # end systems of tests for this host; default: any
 
-A host with several interfaces under test lists them, and takes an end system on each:
+A host with several interfaces under test lists them, with an end system on each:
 
 [[host]]
 name = "beta"
@@ -17,7 +17,7 @@ end-systems = ["camera"]
 [[host.interfaces]]
 name = "eth2"
 
-A host that is the network between the end systems says of each interface which of them its cable leads to:
+A host that is the network between the end systems names for each interface the one its cable leads to:
 
 [[host]]
 name = "gamma"
@@ -46,7 +46,7 @@ from wiregauge.lab.errors import LabError
 __all__ = ["PORT", "Host", "HostInterface", "add_host", "read_inventory", "target_of"]
 
 PORT: Final = 47170
-"""Where agents listen unless they are told another port."""
+"""The default port of agents."""
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,62}")
 
 
@@ -79,14 +79,14 @@ class _Inventory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def target_of(address: str) -> str:
-    """ADDRESS:PORT of an address that may have none."""
+    """ADDRESS:PORT of an address that may lack the port."""
     if address.startswith("["):
         return address if "]:" in address else f"{address}:{PORT}"
     return address if address.count(":") == 1 else f"{address}:{PORT}"
 
 
 def read_inventory(file: Path) -> Sequence[Host]:
-    """The hosts of a lab. Raises LabError, with the file, where it cannot be used."""
+    """Reads the hosts of a lab. Raises LabError, with the file, where it is invalid."""
     try:
         hosts = msgspec.toml.decode(read_regular(file, SMALL), type=_Inventory).host
     except OSError as error:
@@ -125,13 +125,13 @@ def _check_once(file: Path, what: str, values: Sequence[str]) -> None:
 
 
 def check_name(name: str) -> None:
-    """Raises LabError for a name that no host can have: it becomes part of a certificate."""
+    """Raises LabError for an invalid host name: it becomes part of a certificate."""
     if _NAME.fullmatch(name) is None:
         raise LabError(f'"{name}" is no name for a host: use letters, digits and "-"')
 
 
 def add_host(file: Path, host: Host) -> None:
-    """Adds a host at the end of an inventory, which otherwise stays as somebody wrote it."""
+    """Appends a host to an inventory, which otherwise stays as written."""
     hosts = read_inventory(file)
     if any(known.name == host.name for known in hosts):
         raise LabError(

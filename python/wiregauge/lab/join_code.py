@@ -1,4 +1,4 @@
-"""The code that an agent prints and somebody types once: whom to talk to, and the proof of having been told.
+"""The join code that an agent prints and a user types once: it identifies the agent and proves authorisation.
 
 32 characters of Crockford's base 32: the first 80 bits of the SHA-256 of the agent's certificate, and 80 bits of a
 secret; see `crates/agent/src/remote/join_code.rs`.
@@ -29,7 +29,7 @@ class JoinCode:
 
     @classmethod
     def read(cls, text: str) -> JoinCode:
-        """Raises LabError for a text that is none."""
+        """Parses a join code. Raises LabError where it is invalid."""
         letters = text.upper().translate(_LOOKS_LIKE)
         if len(letters) != _CHARACTERS or not set(letters) <= set(_ALPHABET):
             raise LabError(
@@ -43,5 +43,5 @@ class JoinCode:
         return cls(whole[:_HALF], whole[_HALF:])
 
     def is_of(self, certificate: bytes) -> bool:
-        """Whether an agent with this certificate (DER) printed it."""
+        """Whether the agent with this certificate (DER) printed it."""
         return hashlib.sha256(certificate).digest()[:_HALF] == self.fingerprint

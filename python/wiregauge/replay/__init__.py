@@ -1,4 +1,4 @@
-"""What a network that was played between real hosts did, done once more, and beside a simulation."""
+"""Replays the played network of a run, and compares it with a simulation."""
 
 from __future__ import annotations
 

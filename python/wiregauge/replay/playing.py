@@ -1,9 +1,8 @@
-"""Plays the network of a run once more and compares what it did, row by row.
+"""Replays the network of a run and compares its actions, row by row.
 
-The network decides at instants of its model. What came from hosts is stored with the instant at which the model took
-it, and all that is drawn is drawn by the seed of the run: so from the plan and the stored frames every decision
-follows. A difference means that the network of the run did something else than the model says, or that its records are
-not what it did.
+The network decides at instants of its model. Frames from hosts are stored with the instant at which the model took
+them, and all random numbers come from the seed of the run: so every decision follows from the plan and the stored
+frames. A difference means that the network of the run deviated from the model, or that its records are wrong.
 """
 
 from __future__ import annotations
@@ -36,9 +35,9 @@ __all__ = [
 ]
 
 LISTED: Final = 1000
-"""Rows that are named at most; all are counted."""
+"""The most rows that are listed; all are counted."""
 BY_HOSTS: Final = ("planted-fault", "send-refused", "ring-full", "corrupt-at-relay")
-"""Reasons for which hosts, not their cards, drop messages."""
+"""Reasons of drops by hosts rather than their cards."""
 _MESSAGE: Final = ("flow", "sequence", "returning", "warm_up")
 _FOREIGN: Final = 65_535
 _TABLES: Final = ("messages", "passages", "sketches")
@@ -47,23 +46,23 @@ Progress = Callable[[float], object]
 
 
 class CannotReplayError(Exception):
-    """There is nothing to replay, or not what it takes; says why."""
+    """There is nothing to replay, or data are missing; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Rows of the run and of its replay: those on one side only are where they differ."""
+    """Rows of the run compared with those of its replay; rows on one side only are differences."""
 
     run: int
-    """Rows of the run."""
+    """The number of rows of the run."""
     differing: int
     rows: tuple[Row, ...]
-    """Those that differ, by time, the first of them; `side`: where each is."""
+    """The first differing rows, by time; `side`: where each is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """Towards an end system: how much later than the model wanted frames were handed out, ns."""
+    """Lateness of frames handed to an end system, against the model's times, ns."""
 
     end_system: str
     frames: int
@@ -80,23 +79,23 @@ class Handed:
     """Messages between hosts and network, by the records of both."""
 
     sent: int
-    """Copies that hosts say they sent, …"""
+    """Copies that hosts sent, by their records."""
     entered: int
-    """… and messages that came from them."""
+    """Messages that arrived at the network from them."""
     left: int
-    """Messages that were handed to hosts, …"""
+    """Messages that were handed to hosts."""
     unreceived: int
-    """… and of these, those of which the host has no record."""
+    """Those of `left` that the host has no record of."""
     rows: tuple[Row, ...]
-    """Those, the first of them."""
+    """The first of the unreceived messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Otherwise:
-    """Messages whose outcome is another in a simulation of the same run."""
+    """Messages with a different outcome in a simulation of the same run."""
 
     messages: int
-    """Of how many."""
+    """The number of compared messages."""
     differing: int
     rows: tuple[Row, ...]
 
@@ -108,9 +107,9 @@ class Replay:
     index: int
     point: Mapping[str, str]
     until_ns: float
-    """Up to when, from the start of the run."""
+    """End of the replay, from the start of the run, ns."""
     missing: str
-    """What the replay could not know; empty where it knew all."""
+    """What the replay could not know; empty for nothing."""
     decisions: Compared
     truth: Compared
     departures: Compared
@@ -120,12 +119,12 @@ class Replay:
 
     @property
     def equal(self) -> bool:
-        """Whether the network of the run did what the model does."""
+        """Whether the network of the run acted as the model does."""
         return not (self.decisions.differing or self.truth.differing or self.departures.differing)
 
 
 def replay_run(directory: RunDirectory, index: int, progress: Progress | None = None) -> Replay:
-    """Raises CannotReplayError, RunDirectoryError, DamagedError; what `progress` raises."""
+    """Replays a run. Raises CannotReplayError, RunDirectoryError, DamagedError, and the errors of `progress`."""
     entry = next((run for run in directory.runs if run["index"] == index), None)
     if entry is None:
         raise CannotReplayError(f"{directory.root}: run {index} was not made")
@@ -196,7 +195,7 @@ def _missing(entry: Mapping[str, Any], rows: pl.DataFrame, *, whole: bool, until
 
 
 def _plain(paths: list[Path]) -> pl.DataFrame:
-    """Words as text: each file has a dictionary of its own."""
+    """The records with plain text columns: each file has its own dictionary."""
     return pl.read_parquet(paths, glob=False).with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String))
 
 
@@ -225,7 +224,7 @@ def _until(rows: pl.DataFrame, until: int) -> pl.DataFrame:
 
 
 def _of_network(records: pl.DataFrame, end_systems: Sequence[int], until: int) -> pl.DataFrame:
-    """Records of devices, and what cards dropped."""
+    """Records of devices, and drops by cards."""
     at_host = pl.col("node").is_in(list(end_systems))
     by_card = (pl.col("point") == "drop") & ~pl.col("reason").is_in(BY_HOSTS)
     return _until(records, until).filter(~at_host | by_card)
@@ -241,7 +240,7 @@ def _truth(directory: RunDirectory, index: int, until: int) -> pl.DataFrame:
 
 
 def _departures(rows: pl.DataFrame) -> pl.DataFrame:
-    """What was due at which host when."""
+    """The departures that were due at each host."""
     gone = rows.filter(pl.col("kind").is_in(["left", "refused"]))
     return gone.select("time", "node", "flow", "sequence", "length", "returning", "warm_up")
 
@@ -268,7 +267,7 @@ def _compared(run: pl.DataFrame, replay: pl.DataFrame, names: Sequence[str]) -> 
 
 
 def _named(row: Mapping[str, Any], names: Sequence[str]) -> Row:
-    """A row as it is told: times in ns, nodes by name, what says nothing left out."""
+    """A row for output: times in ns, nodes by name, without empty fields."""
     told: Row = {"time_ns": row["time"] / 1e3, "node": names[row["node"]]}
     for key in ("port", "point", "reason", "kind", "value", "length"):
         if row.get(key) not in (None, 0, "none"):
@@ -290,7 +289,7 @@ def _releases(rows: pl.DataFrame, names: Sequence[str], end_systems: Sequence[in
 
 
 def _rank(late: pl.Series, q: float) -> float | None:
-    """The least that this share of values is not above, ns; None where there are too few values for it."""
+    """The nearest-rank quantile `q`, ns; None where there are too few values for it."""
     count = late.len()
     if count < (samples_needed(q) if q < 1 else 1):
         return None

@@ -1,4 +1,4 @@
-"""A replay as text and as JSON."""
+"""Prints a replay as text and as JSON."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["replay_json", "replay_text"]
 
 SCHEMA: Final = 1
 _SHOWN: Final = 10
-"""Rows that the text names of each kind."""
+"""The most rows of each kind in the text."""
 
 
 def replay_json(place: Path, replays: Sequence[Replay]) -> dict[str, Any]:
-    """All there is."""
+    """The replays as JSON."""
     runs = [
         asdict(one) | {"point": dict(one.point), "equal": one.equal, "missing": one.missing or None}
         for one in replays
@@ -27,7 +27,7 @@ def replay_json(place: Path, replays: Sequence[Replay]) -> dict[str, Any]:
 
 
 def replay_text(replays: Sequence[Replay]) -> Iterator[str]:
-    """Line by line."""
+    """The replays as text lines."""
     for number, one in enumerate(replays):
         if number:
             yield ""

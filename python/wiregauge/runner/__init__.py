@@ -1,4 +1,4 @@
-"""The one way a test is run: open a bench, run trials on it, each judged as it ends, and close.
+"""Runs tests: open a bench, run trials on it, each judged when it ends, and close.
 
 A search that decides its next trial from the last result is three lines:
 
@@ -6,7 +6,7 @@ A search that decides its next trial from the last result is three lines:
         while rate := search.next():
             search.tell(trials.run(plan_at(rate)))
 
-Whoever wants to see how a trial goes on gives an `Observer`.
+An `Observer` receives the progress of trials.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What a bench is: a way from a plan to records.
+"""The interface of benches, which make records from a plan.
 
-A new one is a class like `Simulated`, in a file of its own, and a line in the registry.
+A new bench is a class like `Simulated`, in a file of its own, and a line in the registry.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["Bench", "BeyondBenchError"]
 
 
 class BeyondBenchError(BenchError):
-    """The plan asks for what the bench cannot do: a sentence for everything."""
+    """The plan needs features that the bench lacks: a sentence for each."""
 
     def __init__(self, reasons: Sequence[str]) -> None:
         super().__init__("; ".join(reasons))
@@ -26,36 +26,36 @@ class BeyondBenchError(BenchError):
 
 
 class Bench(ABC):
-    """Keyword arguments of its `__init__` are the options that users may give it. One trial follows another."""
+    """A bench. The keyword arguments of `__init__` are its user options. Trials run one after another."""
 
     name: ClassVar[str]
     traits: Traits
 
     @classmethod
     def here(cls, found: Findings) -> tuple[bool, str, str]:
-        """Whether it works on the machine that `doctor` looked at, in which words, and the cure where it does not."""
+        """Whether it works on the machine that `doctor` examined, the wording, and the cure where it does not."""
         del found
         return True, "", ""
 
     def carried(self, campaign: Campaign) -> Campaign:
-        """The campaign as this bench carries it. Raises BeyondBenchError for one that it cannot."""
+        """The campaign adapted to this bench. Raises BeyondBenchError for one that it cannot run."""
         return campaign
 
     def enter(self) -> None:  # noqa: B027 - most can be opened anywhere
-        """Goes where the bench can be opened; for commands, before any work: it may begin the process anew."""
+        """Enters the bench's environment; for commands, before any work: it may restart the process."""
 
     def facts(self, campaign: Campaign) -> Sequence[Fact]:
-        """What a reader of figures must know of the bench."""
+        """Facts about the bench that a reader of figures must know."""
         del campaign
         return ()
 
     @abstractmethod
     def run(self, directory: RunDirectory, observer: Observer) -> None:
-        """Makes every run of the plan of a new run directory: enters each, and tracks it once it is over.
+        """Makes every run of the plan of a new run directory: records its entry, and tracks it once it is over.
 
-        A run that does not come to its end is entered with its reason, and may be the last. Raises Interrupted when it
-        is asked to stop, BenchError when it cannot go on, and RunDirectoryError when the disk cannot.
+        An incomplete run is recorded with its reason, and may be the last. Raises Interrupted on a stop request,
+        BenchError when the bench fails, and RunDirectoryError when the disk does.
         """
 
     def close(self) -> None:  # noqa: B027 - most leave nothing between trials
-        """Ends what is left of it; never raises."""
+        """Releases what is left of the bench; never raises."""

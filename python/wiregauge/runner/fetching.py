@@ -1,4 +1,4 @@
-"""Records that hosts of a lab keep because the testmaster went away before it had them."""
+"""Fetches records that hosts of a lab hold because the testmaster disappeared before it had them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["fetch"]
 def fetch(
     place: Path, lab: Path | None, told: Callable[[str], object], *, strict: bool = False
 ) -> Sequence[int]:
-    """Adds what hosts keep of a campaign to its runs and tracks these again; which they were.
+    """Adds records held by hosts to the runs of a campaign and tracks these again; returns their indexes.
 
-    `lab` is its file or folder. A host that cannot be asked is `told`; with `strict` one of this campaign is an error.
-    Raises LabError, RunDirectoryError.
+    `lab` is its file or folder. An unreachable host is reported by `told`; with `strict` one of this campaign is an
+    error. Raises LabError, RunDirectoryError.
     """
-    # With it comes gRPC, which only commands that talk to agents wait for.
+    # gRPC, imported with it, is needed only by commands that talk to agents
     from wiregauge.lab import Lab, read_inventory, usual_lab
 
     directory = RunDirectory.open(place)
@@ -38,7 +38,7 @@ def fetch(
     hosts, member = read_inventory(file), Lab(file.parent).member()
     directory.hold()
     try:
-        # Somebody else may have worked on it between the look and the lock.
+        # Another process may have changed it between the check and the lock.
         directory.manifest = RunDirectory.open(place).manifest
         needed = _hosts_of(directory) if strict else frozenset()
         return _fetched(directory, name, hosts, member, told, needed)
@@ -70,7 +70,7 @@ def _fetched(
     entries = {entry["index"]: entry for entry in directory.runs}
     (directory.root / "spool").mkdir(mode=0o700, exist_ok=True)
     for entry in entries.values():
-        # What an earlier attempt had fetched, and was cut off before it was added.
+        # Files that an interrupted attempt had fetched but not added.
         _add(directory, entry)
     runs: set[int] = set()
     for host in hosts:
@@ -91,7 +91,7 @@ def _fetched(
 def _from_host(
     directory: RunDirectory, name: str, host: str, agent: Agent, entries: Mapping[int, dict[str, Any]]
 ) -> set[int]:
-    """Adds what one host keeps, and has it removed there; of which runs."""
+    """Adds the records that one host holds, and removes them there; returns the runs' indexes."""
     from wiregauge.lab import LabError
     from wiregauge.master.collecting import Collected
 
@@ -105,7 +105,7 @@ def _from_host(
             )
         if entry is None:
             continue
-        # What is stored whole is only still to be removed there.
+        # What is completely stored must only be removed there.
         if one.node not in entry.get("collected", ()):
             directory.take_up(one.run, one.node)
             try:
@@ -120,7 +120,7 @@ def _from_host(
 
 
 def _add(directory: RunDirectory, entry: dict[str, Any]) -> None:
-    """Stores what has come whole into the spool of a run."""
+    """Stores completely fetched files into the spool of a run."""
     index = entry["index"]
     whole = directory.collected(index)
     if whole:

@@ -1,4 +1,4 @@
-"""Facts of the testmaster's host that belong to every result."""
+"""Facts of the testmaster's host for every result."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["host_facts"]
 
 
 def host_facts() -> dict[str, str]:
-    """Kernel, processor, clock and load, as text; what the machine does not tell is left out."""
+    """Kernel, processor, clock and load, as text; unknown ones are left out."""
     facts = {
         "kernel": f"{platform.system()} {platform.release()}",
         "machine": platform.machine(),

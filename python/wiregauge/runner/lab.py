@@ -17,11 +17,11 @@ from wiregauge.runner.bench import Bench, BeyondBenchError
 __all__ = ["LabBench", "OnHosts"]
 
 _LOOK_S: Final = 1.0
-"""Time between two looks at hosts that are used by another test."""
+"""Seconds between two checks of hosts that are used by another test."""
 
 
 class OnHosts(Bench):
-    """End systems on the hosts that `place` finds for them when a test comes."""
+    """End systems on the hosts that `place` finds for a test."""
 
     name = "lab"
     traits = Traits(driver="hosts")
@@ -44,7 +44,7 @@ class OnHosts(Bench):
         self._led: Mapping[str, Described] = {}
 
     def carried(self, campaign: Campaign) -> Campaign:
-        """With the addresses of the hosts' interfaces. Raises BenchError where hosts do not suffice."""
+        """The campaign with the addresses of the hosts' interfaces. Raises BenchError where there are too few hosts."""
         played = self._plays(campaign)
         by_agents = beyond_played(campaign) if played else beyond_hosts(campaign)
         beyond = [*by_agents, *_beyond_lab(campaign, played=played)]
@@ -70,22 +70,22 @@ class OnHosts(Bench):
 
     @property
     def interfaces(self) -> Mapping[str, str]:
-        """By end system its interface, of the campaign that was carried last."""
+        """The interface of each end system, of the campaign that was adapted last."""
         placed = {end: host.interface for end, host in self._placed.items()}
         return {end: interface.name for end, interface in placed.items() if interface is not None}
 
     def enter(self) -> None:
-        """Takes the address that live figures are served at. Raises BenchError where it is not to be had."""
+        """Binds the address that live figures are served at. Raises BenchError where it is unavailable."""
         if self._lookout is not None:
             self._lookout.enter()
 
     def facts(self, campaign: Campaign) -> Sequence[Fact]:
-        """Which host each end system is on, and what is seen of the network."""
+        """The facts: the host of each end system, and the visible network."""
         return self._made_for(campaign).facts()
 
     def run(self, directory: RunDirectory, observer: Observer) -> None:
         """See `Bench`."""
-        # With it comes gRPC, which only commands that talk to agents wait for.
+        # gRPC, imported with it, is needed only by commands that talk to agents
         from wiregauge.master.campaign import run_on_agents
 
         bench = self._made_for(directory.plan)
@@ -104,10 +104,10 @@ class OnHosts(Bench):
 
 
 class LabBench(OnHosts):
-    """The hosts of a lab's inventory; `lab` is its file or folder, those of the usual lab unless said.
+    """The hosts of a lab's inventory; `lab` is its file or folder, by default that of `usual_lab`.
 
-    Hosts that are used by other tests are waited for, `wait` seconds at most. With `fix` hosts are set for measuring
-    while a test goes on, and are as before when it ends.
+    Hosts that are used by other tests are awaited for up to `wait` seconds. With `fix` hosts are tuned for measuring
+    during a test, and restored when it ends.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class LabBench(OnHosts):
 
     @classmethod
     def here(cls, found: Findings) -> tuple[bool, str, str]:
-        """Where there is a lab with hosts."""
+        """Available where there is a lab with hosts."""
         del found
         from wiregauge.lab import LabError, read_inventory, usual_lab
 
@@ -173,7 +173,7 @@ class LabBench(OnHosts):
 
 
 def _steered_together(campaign: Campaign, placed: Mapping[str, Described]) -> str:
-    """Why PTP cannot set the clocks of these hosts; empty where it can."""
+    """The reason why PTP cannot synchronise the clocks of these hosts; empty where it can."""
     plan = campaign.synchronise
     if plan is None or plan.ptp is None or not plan.ptp.steer:
         return ""
@@ -187,7 +187,7 @@ def _steered_together(campaign: Campaign, placed: Mapping[str, Described]) -> st
 
 
 def _beyond_lab(campaign: Campaign, *, played: bool) -> list[str]:
-    """What the present hosts cannot do although agents elsewhere can."""
+    """Features that the present hosts lack although agents elsewhere have them."""
     found = []
     if not played and any(run.link_rate_bps is not None for run in campaign.runs):
         found.append("the sweep sets the rate of links: cables of a lab have the rate they have")

@@ -30,18 +30,18 @@ __all__ = ["Live"]
 
 
 class Live(Bench):
-    """Asks for real-time scheduling unless told not to. Switches are bridges of the kernel, or the model plays all that
-    is between the end systems. With two `interfaces` of this host frames leave by the one and arrive at the other, and
-    nothing here is between them. Raises BenchError for interfaces that are not to be had.
+    """The bench of this machine's namespaces, with real-time scheduling by default. Switches are bridges of the kernel,
+    or the model plays the network between the end systems. With two `interfaces` of this host frames leave by one and
+    arrive at the other over an external cable. Raises BenchError for unavailable interfaces.
 
-    The network stands until a trial needs another one; between interfaces that are lent there is one for the process.
+    The network exists until a trial needs another one; with lent interfaces there is one for the whole process.
     """
 
     name = "netns"
     traits = Traits(one_clock=True, driver="veth")
 
     by_model = "veth to the model"
-    """The driver, as calibrations name it, with the model at the other end: frames cross no bridge of the kernel."""
+    """The driver name in calibrations, with the model at the other end: frames cross no bridge of the kernel."""
 
     def __init__(  # noqa: PLR0913 - each is an option of the command
         self,
@@ -67,7 +67,7 @@ class Live(Bench):
                 "there are no switches between two interfaces of this host; leave one of both out"
             )
         self._asked = switches
-        # They are seen before the enclosure only.
+        # They are visible only before the enclosure.
         self.lent = lend(interfaces) if interfaces is not None else None
         if self.lent is not None:
             driver = ", ".join(f"{one.driver} {one.name}" for one in self.lent)
@@ -76,7 +76,7 @@ class Live(Bench):
         self._network: NetnsBench | None = None
 
     def _have_played(self, switches: Switches) -> None:
-        """Who plays the switches from now on."""
+        """Sets what plays the switches from now on."""
         self._switches: Switches = switches
         if self.lent is None:
             driver = self.by_model if switches == "model" else type(self).traits.driver
@@ -84,13 +84,13 @@ class Live(Bench):
 
     @classmethod
     def here(cls, found: Findings) -> tuple[bool, str, str]:
-        """Where the machine grants namespaces."""
+        """Available where the machine grants namespaces."""
         return namespaces_here(found)
 
     def carried(self, campaign: Campaign) -> Campaign:
-        """With the addresses of interfaces that are lent.
+        """The campaign with the addresses of lent interfaces.
 
-        A test that needs bridges has them, unless it was asked for the model.
+        A test that needs bridges gets them, unless the user chose the model.
         """
         if self._asked is None and self.lent is None:
             self._have_played("kernel" if needs_bridges(campaign) else SWITCHES)
@@ -100,19 +100,19 @@ class Live(Bench):
         return campaign if self.lent is None else InterfacesBench.with_addresses(campaign, self.lent)
 
     def enter(self) -> None:
-        """Begins this command anew inside an enclosure, unless it is there. Raises BenchError where that cannot be."""
+        """Restarts this command inside an enclosure, unless it is there. Raises BenchError where that fails."""
         if not is_enclosed():
             self._lookout.before_enclosure()
             enclose(rootless=self._rootless)
         self._lookout.enter()
 
     def facts(self, campaign: Campaign) -> Sequence[Fact]:
-        """What it is made of and cannot emulate."""
+        """The facts: the parts of the bench, and what it cannot emulate."""
         return self._made_for(campaign).facts()
 
     def run(self, directory: RunDirectory, observer: Observer) -> None:
         """See `Bench`."""
-        # With it comes gRPC, which only commands that talk to agents wait for.
+        # gRPC, imported with it, is needed only by commands that talk to agents
         from wiregauge.master.campaign import run_on_agents
 
         network = self._made_for(directory.plan)

@@ -1,4 +1,4 @@
-"""Benches by name: a line for each."""
+"""The benches by name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BENCHES: dict[str, type[Bench]] = {
 
 
 class OptionError(BenchError):
-    """An option was given to a bench on which it has no effect; `option` names it."""
+    """An option that has no effect on the bench; `option` names it."""
 
     def __init__(self, option: str, bench: str) -> None:
         others = [name for name in BENCHES if option in options_of(name)]
@@ -30,7 +30,7 @@ class OptionError(BenchError):
 
 
 def bench_named(name: str, **options: object) -> Bench:
-    """A bench with the options that are not None. Raises BenchError; OptionError for one that would change nothing."""
+    """A bench with the options that are not None. Raises BenchError; OptionError for one without effect."""
     kind = BENCHES.get(name)
     if kind is None:
         raise BenchError(f'there is no bench "{name}"; there are {", ".join(BENCHES)}')

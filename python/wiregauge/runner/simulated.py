@@ -1,4 +1,4 @@
-"""The simulator: runs in virtual time, side by side."""
+"""The simulator as a bench: runs in virtual time, in parallel."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Simulated"]
 
 
 class Simulated(Bench):
-    """`jobs` runs at a time, one per processor unless said, by `simulator`, this process unless said."""
+    """Runs on `simulator`, by default this process, with `jobs` runs at a time, by default one per processor."""
 
     name = "sim"
     traits = Traits(virtual_time=True, one_clock=True, driver="simulated")
@@ -27,18 +27,18 @@ class Simulated(Bench):
 
     @classmethod
     def here(cls, found: Findings) -> tuple[bool, str, str]:
-        """Everywhere."""
+        """Available everywhere."""
         del found
         return True, "virtual time; needs no privilege", ""
 
     def carried(self, campaign: Campaign) -> Campaign:
-        """See `Bench`. Raises BeyondBenchError for what would flatter the figures if it were passed over."""
+        """See `Bench`. Raises BeyondBenchError for features whose omission would flatter the figures."""
         if beyond := beyond_simulator(campaign):
             raise BeyondBenchError(beyond)
         return campaign
 
     def facts(self, campaign: Campaign) -> Sequence[Fact]:
-        """What is modelled, and how."""
+        """The facts: what is modelled, and how."""
         return simulator_facts(campaign)
 
     def run(self, directory: RunDirectory, observer: Observer) -> None:

@@ -28,14 +28,14 @@ from wiregauge.runner.registry import bench_named
 if TYPE_CHECKING:
     from wiregauge.config import Test
 
-    # Loaded once there is something to judge: it is heavy, and nothing of it takes part while frames travel.
+    # Imported once there is something to judge: it is heavy, and not needed while frames travel.
     from wiregauge.measures import Judgement
 
 __all__ = ["DiskError", "NothingRunError", "Trials", "judged", "open"]
 
 
 class NothingRunError(BenchError):
-    """No run of a trial was begun, and no directory is left; the text says why. `stopped`: somebody asked for it."""
+    """No run of a trial was begun, and no directory is left; the text says why. `stopped`: on the user's request."""
 
     def __init__(self, reason: str, *, stopped: bool) -> None:
         super().__init__(reason)
@@ -43,7 +43,7 @@ class NothingRunError(BenchError):
 
 
 class DiskError(RunDirectoryError):
-    """The disk failed under a trial; what is on it can be judged elsewhere."""
+    """The disk failed during a trial; its content can be judged elsewhere."""
 
 
 def _warn(sentence: str) -> None:
@@ -58,9 +58,9 @@ def open(  # noqa: A001 - it opens a bench as open opens a file
     observer: Observer | None = None,
     told: Callable[[str], object] = _warn,
 ) -> Iterator[Trials]:
-    """Opens a bench, or the one of that name, for trials whose run directories are made in `out`.
+    """Opens a bench, or the one of that name, for trials with run directories in `out`.
 
-    `told` gets what a user should know and no figure depends on, a sentence each. Only for the main thread.
+    `told` gets remarks for the user that no figure depends on, a sentence each. Only for the main thread.
     """
     opened = bench_named(bench) if isinstance(bench, str) else bench
     try:
@@ -70,7 +70,7 @@ def open(  # noqa: A001 - it opens a bench as open opens a file
 
 
 class Trials:
-    """An open bench."""
+    """An open bench, on which trials run."""
 
     def __init__(
         self, bench: Bench, out: Path | None, observer: Observer, told: Callable[[str], object]
@@ -92,11 +92,11 @@ class Trials:
     ) -> Judgement:
         """Runs a test into the run directory `place`, or the next one in `out`, and judges it.
 
-        A trial that was stopped or has failed is judged by what it left, and says so; after one that was stopped the
-        next call raises Interrupted. `file` is what the manifest calls the test, `calibrations` what it cites.
+        A stopped or failed trial is judged by its records, and says so; after a stopped one the next call raises
+        Interrupted. `file` is the test's name in the manifest, `calibrations` are those it cites.
 
-        Raises TestError; BeyondBenchError; NothingRunError; RunDirectoryError where no directory can be made, DiskError
-        where it cannot be kept.
+        Raises TestError; BeyondBenchError; NothingRunError; RunDirectoryError where no directory can be created,
+        DiskError where it cannot be written.
         """
         if self._stopped is not None:
             raise Interrupted(self._stopped)
@@ -120,7 +120,7 @@ class Trials:
         return self._carry_out(resumed(place))
 
     def _carry_out(self, directory: RunDirectory) -> Judgement:
-        """Makes the runs of a directory that is held, judges it, and lets it go."""
+        """Makes the runs of a locked directory, judges it, and releases it."""
         manifest = directory.manifest
         try:
             self._execute(directory)
@@ -140,13 +140,13 @@ class Trials:
         except RunDirectoryError as error:
             raise DiskError(_untracked(directory) or str(error)) from error
         finally:
-            # What was resumed is not this process's to remove.
+            # A resumed directory must not be removed by this process.
             if not directory.runs and "resumed" not in manifest:
                 directory.discard()
             directory.close()
 
     def _execute(self, directory: RunDirectory) -> None:
-        """Has every run of the plan made. The manifest tells how it ended."""
+        """Makes every run of the plan. The manifest has the final state."""
         manifest, bench = directory.manifest, self._bench
         with stoppable():
             self._observer.trial_began(directory.plan.runs, virtual_time=bench.traits.virtual_time)
@@ -169,7 +169,7 @@ class Trials:
                 self._observer.trial_ended()
 
     def _manifest(self, campaign: Campaign, file: str, loaded: Loaded) -> dict[str, Any]:
-        """The manifest of a trial about to begin."""
+        """The manifest of a trial that is about to begin."""
         return {
             "schema": SCHEMA,
             "program": {"name": "wiregauge", "version": __version__},
@@ -200,7 +200,7 @@ class Trials:
         return self._out / f"trial-{self._made:04d}"
 
     def _tidy(self, directory: RunDirectory) -> None:
-        """Removes the spool, unless it holds what could not be tracked: whoever opens the directory recovers that."""
+        """Removes the spool, unless it has untracked records, which are recovered when the directory is opened."""
         spool = directory.root / "spool"
         try:
             spool.rmdir()
@@ -210,7 +210,7 @@ class Trials:
 
 
 def _untracked(directory: RunDirectory) -> str | None:
-    """Why a campaign failed whose records are still in the spool, and what helps; None of any other."""
+    """The reason why a campaign with untracked records in the spool failed, and the cure; None for any other."""
     spooled = any(directory.segments(run["index"]) for run in directory.runs)
     if directory.manifest["state"] != "failed" or not spooled:
         return None
@@ -219,7 +219,7 @@ def _untracked(directory: RunDirectory) -> str | None:
 
 
 def _resumptions(manifest: Mapping[str, Any]) -> Iterator[Fact]:
-    """What a reader must know of a campaign that was not made at a stretch."""
+    """Facts about the interruptions of a resumed campaign."""
     for one in manifest.get("resumed", ()):
         runs = len(one["runs"])
         yield Fact(
@@ -230,15 +230,15 @@ def _resumptions(manifest: Mapping[str, Any]) -> Iterator[Fact]:
 def judged(
     place: Path, told: Callable[[str], object], in_full: Collection[int] = (), *, held: bool = False
 ) -> Judgement:
-    """`results.judge` after what simulation and tracking have freed is back with the system.
+    """`results.judge`, after memory freed by simulation and tracking is returned to the system.
 
-    glibc keeps it for a like use, which there is none of; other C libraries have no such call, and lack nothing.
+    glibc would keep it for similar use, which does not follow; other C libraries lack the call and do not need it.
     """
     from wiregauge import results
 
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
     judgement = results.judge(place, unkept=told, in_full=in_full, held=held)
-    # It is there to the end: whoever searches for garbage need not walk over it.
+    # These objects live to the end, so the garbage collector need not scan them.
     gc.freeze()
     return judgement

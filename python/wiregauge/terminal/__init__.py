@@ -1,4 +1,4 @@
-"""What every command does on a terminal: a documented exit code, errors in one line, tables that are not cut."""
+"""Common output of commands: documented exit codes, errors in one line, tables that are not cut."""
 
 from wiregauge.terminal.exits import (
     BAD_INPUT,

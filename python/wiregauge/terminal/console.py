@@ -1,4 +1,4 @@
-"""The console of rich, of which the same holds as of every line of every command."""
+"""The console of rich, with the rules for all lines of commands."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["ShownConsole"]
 
 
 class ShownConsole(Console):
-    """A console that shows what is in texts: a text is one line, and nothing in it is obeyed but rich's own mark-up.
+    """A console that prints texts safely: a text is one line, and only rich's own mark-up in it has an effect.
 
-    What is printed with `soft_wrap` is a sentence: one line in a file, and on a terminal broken between its words.
+    Text printed with `soft_wrap` is a sentence: one line in a file, and on a terminal broken between words.
     """
 
     def print(self, *objects: Any, soft_wrap: bool | None = None, **how: Any) -> None:
@@ -27,11 +27,11 @@ class ShownConsole(Console):
         super().print(*objects, soft_wrap=soft_wrap, **how)
 
     def print_whole(self, line: str, **how: Any) -> None:
-        """A line that is not broken however long it is, so that it can be copied: a command."""
+        """Prints a line that is never broken, so that it can be copied: a command."""
         super().print(Text(printable(line)), soft_wrap=True, **how)
 
     def _sentence(self, sentence: str | Text, *, markup: bool | None, highlight: bool | None) -> str | Text:
-        """It with line ends where a terminal has its last column."""
+        """The sentence with line ends at the terminal's last column."""
         if width_for(self.file) is None:
             return sentence
         text = (

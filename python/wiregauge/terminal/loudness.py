@@ -1,4 +1,4 @@
-"""How much a command says besides its answer: `-q` and `-v`, which mean the same in every command."""
+"""The verbosity of commands: `-q` and `-v`, with the same meaning in every command."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ _NOW: Final[list[Loudness]] = ["usual"]
 
 
 def set_loudness(*, quiet: bool, verbose: bool) -> None:
-    """For this command; the last call counts."""
+    """Sets the verbosity of this command; the last call counts."""
     _NOW[0] = "quiet" if quiet else "verbose" if verbose else "usual"
 
 
 def is_quiet() -> bool:
-    """Whether only the answer and errors are to be printed."""
+    """Whether only the answer and errors are printed."""
     return _NOW[0] == "quiet"
 
 
 def is_verbose() -> bool:
-    """Whether also how long each stage took is to be printed, and where an error that nobody expected came from."""
+    """Whether the duration of each stage, and the origin of unexpected errors, are printed too."""
     return _NOW[0] == "verbose"

@@ -1,9 +1,8 @@
-"""What is printed: one place through which every line of every command goes.
+"""The output of commands: every line passes through this module.
 
-Whatever a name holds that came with a capture, a run directory, a host or a file name, the terminal shows it and does
-not obey it (`wiregauge.files.printable`), and it stays on its line. `put` prints a sentence, `put_lines` what is not to
-be broken, `make_console` gives rich's console of which the same holds, and `guard` stands before the streams for what a
-library prints: JSON, help, warnings.
+Names from captures, run directories, hosts or files are shown safely (`wiregauge.files.printable`) and stay on their
+line. `put` prints a sentence, `put_lines` lines that must not be broken, `make_console` makes rich's console with the
+same rules, and `guard` wraps the streams for output of libraries: JSON, help, warnings.
 """
 
 from __future__ import annotations
@@ -25,39 +24,39 @@ if TYPE_CHECKING:
 __all__ = ["guard", "make_console", "put", "put_errors", "put_lines"]
 
 _COLOUR: Final = re.compile(r"(\x1b\[[0-9;]*m)")
-"""How a library colours its help and its errors, on a terminal."""
+"""Colour sequences of libraries' help and errors on a terminal."""
 
 
 def put(text: object = "", *, error: bool = False, indent: int | None = None) -> None:
-    """One sentence, on standard output or on standard error; a terminal gets it in lines, the others indented."""
+    """Prints a sentence to standard output or standard error; on a terminal in lines, indented from the second on."""
     stream = sys.stderr if error else sys.stdout
     print(wrapped(printable(str(text)), width_for(stream), indent), file=stream)
 
 
 def put_lines(lines: Iterable[object]) -> None:
-    """Lines, each by itself and none broken: commands, and what is laid out already."""
+    """Prints lines, none broken: commands, and text that is already laid out."""
     sys.stdout.writelines(f"{printable(str(line))}\n" for line in lines)
 
 
 def put_errors(error: Exception) -> None:
-    """What is wrong with an input, a sentence for each fault."""
+    """Prints the faults of an input, a sentence each."""
     for line in str(error).split("\n"):
         put(line, error=True)
 
 
 def make_console(*, stderr: bool = False) -> ShownConsole:
-    """The console of a command: standard output, or standard error for progress and what is not the answer."""
-    from wiregauge.terminal.console import ShownConsole  # rich: many a command prints plain lines only
+    """The console of a command: standard output, or standard error for progress and messages beside the answer."""
+    from wiregauge.terminal.console import ShownConsole  # rich: many commands print plain lines only
 
     if stderr and is_quiet():
         return ShownConsole(file=cast(TextIO, _Nowhere()), emoji=False)
     stream = sys.stderr if stderr else sys.stdout
-    # It writes the sequences for colours, and has made everything else printable itself.
+    # It writes colour sequences, and has made everything else printable itself.
     return ShownConsole(file=stream.under if isinstance(stream, _Shown) else None, stderr=stderr, emoji=False)
 
 
 class _Nowhere(io.TextIOBase):
-    """Where goes what nobody wants to see."""
+    """A stream that discards its input."""
 
     def write(self, text: str) -> int:
         return len(text)
@@ -67,7 +66,7 @@ class _Nowhere(io.TextIOBase):
 
 
 class _Shown(io.TextIOBase):
-    """A text stream that escapes what is written to it, lines apart; on a terminal colours stay."""
+    """A text stream that escapes its input except line ends; on a terminal colours stay."""
 
     def __init__(self, under: TextIO) -> None:
         self.under = under
@@ -95,7 +94,7 @@ class _Shown(io.TextIOBase):
         return self.under.fileno()
 
     def close(self) -> None:
-        """The stream below belongs to the interpreter."""
+        """Does nothing: the stream below belongs to the interpreter."""
 
     @property
     def buffer(self) -> Any:
@@ -111,12 +110,12 @@ class _Shown(io.TextIOBase):
 
 
 def guard() -> None:
-    """Puts both streams of the program behind the one place; once."""
+    """Wraps both output streams of the program; once."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None or isinstance(stream, _Shown):
             continue
         with contextlib.suppress(AttributeError, ValueError, OSError):
-            # A name that the system's encoding has no characters for is shown, and is no error.
+            # A name with characters beyond the system's encoding is shown escaped, not an error.
             stream.reconfigure(errors="backslashreplace")
         setattr(sys, name, cast(TextIO, _Shown(stream)))

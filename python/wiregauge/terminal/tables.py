@@ -1,27 +1,27 @@
-"""Tables on a terminal that may be too narrow for them: never a cut figure, never a list where a table can stand."""
+"""Tables on a terminal that may be too narrow: never a cut figure, never a list where a table fits."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # rich: many a command prints plain lines only
+if TYPE_CHECKING:  # rich: many commands print plain lines only
     from rich.console import Console, JustifyMethod
     from rich.table import Table
 
 __all__ = ["print_table"]
 
 _LONG_HEAD = 20
-"""Heads of as many letters may be broken into lines."""
+"""Length from which heads may be broken into lines, letters."""
 
 
 def print_table(
     heads: Sequence[str], rows: Sequence[Sequence[str]], console: Console, *, leading: int = 1
 ) -> None:
-    """Prints a table. Where it is too wide its columns go below one another in several.
+    """Prints a table. If it is too wide it is split by columns into several.
 
-    Each begins with the first `leading` columns, which tell the rows apart. Where not even these and one other fit side
-    by side each row is a list.
+    Each begins with the first `leading` columns, which identify the rows. If not even these and one other fit, each row
+    is a list.
     """
     first, others = list(range(leading)), list(range(leading, len(heads)))
     if not others:

@@ -1,4 +1,4 @@
-"""The registry of checks: a line each, in the order in which they are told."""
+"""The registry of checks, in the order in which they are reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a check is: a small function that judges a look at the facts."""
+"""The types of checks: small functions that judge facts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 
 
 class Severity(enum.StrEnum):
-    """How much a finding matters, from the worst on."""
+    """The severity of a finding, the worst first."""
 
     PREVENTS = "prevents"
     DEGRADES = "degrades"
@@ -25,27 +25,27 @@ class Severity(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a check says: how much it matters, what was seen, and a command that cures it."""
+    """The result of a check: its severity, the observation, and a command that cures it."""
 
     severity: Severity
     seen: str
     cure: str = ""
     fixable: bool = True
-    """Where the check has a fix: whether it can help here."""
+    """Whether the check's fix, if it has one, can help here."""
 
 
 def fine(seen: str) -> Verdict:
-    """Nothing stands against a measurement."""
+    """The verdict that nothing impairs a measurement."""
     return Verdict(Severity.FINE, seen)
 
 
 def degrades(seen: str, cure: str, *, fixable: bool = True) -> Verdict:
-    """Figures are worse than they could be."""
+    """The verdict that figures are worse than they could be."""
     return Verdict(Severity.DEGRADES, seen, cure, fixable)
 
 
 def prevents(seen: str, cure: str) -> Verdict:
-    """There are no figures, or wrong ones."""
+    """The verdict that there are no figures, or wrong ones."""
     return Verdict(Severity.PREVENTS, seen, cure)
 
 
@@ -55,17 +55,17 @@ class Check:
 
     name: str
     about: str
-    """Under which heading it stands."""
+    """The heading it is listed under."""
     effect: str
-    """What it does to a measurement where it is not well, as a sentence without its full stop."""
+    """Its effect on a measurement where it fails, as a sentence without its full stop."""
     judge: Callable[[Look], Verdict]
     of_interface: bool = False
     fix: str = ""
-    """Of the agent's fixes the one that cures it; empty: none does."""
+    """The agent's fix that cures it; empty: none does."""
 
 
 def cpus_of(text: str) -> set[int]:
-    """The processors of a list such as `0-2,5`. Raises NotKnownError for what is none."""
+    """The processors in a list such as `0-2,5`. Raises NotKnownError for an invalid list."""
     found: set[int] = set()
     for part in filter(None, text.split(",")):
         range_of = _RANGE.fullmatch(part)

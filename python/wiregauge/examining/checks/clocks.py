@@ -1,4 +1,4 @@
-"""Checks of the host's clock: where it comes from, who keeps it, and how well."""
+"""Checks of the host's clock: its source, its synchronisation, and its accuracy."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _TICKING: Final = ("jiffies", "refined-jiffies", "pit")
 _WORST_ERROR_US: Final = 1_000
 _CHRONY: Final = "apt install chrony && systemctl enable --now chrony"
 _OF_NTP: Final = ("chronyd", "ntpd", "systemd-timesyn")
-"""As the kernel names their processes."""
+"""Process names of NTP programs, as the kernel truncates them."""
 _SOURCES: Final = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
 
 def clock_source(look: Look) -> Verdict:
-    """How quickly, and how finely, the kernel reads its clock."""
+    """The speed and resolution with which the kernel reads its clock."""
     source = look.text("clock-source")
     if source in _QUICK:
         return fine(source)
@@ -32,7 +32,7 @@ def clock_source(look: Look) -> Verdict:
 
 
 def clock_synchronised(look: Look) -> Verdict:
-    """Whether the kernel was told that its clock is right, and within what."""
+    """Whether the kernel's clock is marked as synchronised, and its error bound."""
     error_us, ahead = look.number("clock-max-error-us"), look.number("clock-tai-offset-s")
     if not look.truth("clock-synchronised"):
         return degrades("not synchronised", _CHRONY)
@@ -41,7 +41,7 @@ def clock_synchronised(look: Look) -> Verdict:
 
 
 def clock_programs(look: Look) -> Verdict:
-    """Whether one program keeps the clock, and no other works against it."""
+    """Whether one program sets the clock, and no other works against it."""
     running = look.texts("clock-programs")
     ntp = [name for name in running if name in _OF_NTP]
     if not running:

@@ -1,4 +1,4 @@
-"""Checks of an interface: what it does to frames, and when it says that there are some."""
+"""Checks of an interface: its treatment of frames, and when it reports them."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ __all__ = ["CHECKS"]
 
 _ETHERNET_MTU: Final = 1_500
 _UP: Final = ("up", "unknown")
-"""`unknown` is what drivers without carrier detection say of an interface that works."""
+"""States of a working interface; drivers without carrier detection report `unknown`."""
 _STRICT: Final = 1
 
 
 def link(look: Look) -> Verdict:
-    """Whether the interface is up and its cable in."""
+    """Whether the interface is up and its cable connected."""
     state = look.text("state")
     return fine(state) if state in _UP else prevents(state, f"ip link set dev {look.interface} up")
 
 
 def address(look: Look) -> Verdict:
-    """Whether it has an address that a test can use."""
+    """Whether it has an address for tests."""
     own = look.texts("ipv4")
     if own:
         return fine(", ".join(own))
@@ -40,7 +40,7 @@ def mtu(look: Look) -> Verdict:
 
 
 def timestamps(look: Look) -> Verdict:
-    """Where frames are timestamped, both ways."""
+    """Where frames are timestamped, in both directions."""
     ways = look.text("timestamps-transmit"), look.text("timestamps-receive")
     filters = look.texts("timestamp-filters")
     seen = f"transmit {ways[0]}, receive {ways[1]}" + (f"; filters {', '.join(filters)}" if filters else "")
@@ -68,7 +68,7 @@ def _offload(name: str, switch: str) -> Callable[[Look], Verdict]:
 
 
 def vlan_filter(look: Look) -> Verdict:
-    """Whether interface or bridge drops frames of VLANs that it was not told of."""
+    """Whether interface or bridge drops frames of unconfigured VLANs."""
     if look.truth("bridge-vlan-filter"):
         return degrades("its bridge filters", f"bridge vlan add dev {look.interface} vid 1-4094")
     if look.truth("vlan-filter"):
@@ -77,7 +77,7 @@ def vlan_filter(look: Look) -> Verdict:
 
 
 def coalescing(look: Look) -> Verdict:
-    """Whether the interface gathers frames before it interrupts."""
+    """Whether the interface coalesces interrupts."""
     receive_us, transmit_us = look.number("coalescing-receive-us"), look.number("coalescing-transmit-us")
     adaptive = look.truth("coalescing-adaptive")
     seen = f"receive {receive_us} us or {look.number('coalescing-receive-frames')} frames, transmit {transmit_us} us"
@@ -88,7 +88,7 @@ def coalescing(look: Look) -> Verdict:
 
 
 def deferral(look: Look) -> Verdict:
-    """Whether the kernel puts interrupts off and waits for a timer, or for a program that polls."""
+    """Whether the kernel defers interrupts until a timer expires, or a program polls."""
     deferred, timeout_ns = look.number("deferred-interrupts"), look.number("flush-timeout-ns")
     if deferred == 0 and timeout_ns == 0:
         return fine("off")
@@ -100,14 +100,14 @@ def deferral(look: Look) -> Verdict:
 
 
 def polling_threads(look: Look) -> Verdict:
-    """Whether frames are taken out of the interface by threads that others may hold up."""
+    """Whether frames are read from the interface by threads that others may delay."""
     if not look.truth("polled-by-threads"):
         return fine("off: they are taken when the interface interrupts")
     return degrades("on", f"echo 0 > /sys/class/net/{look.interface}/threaded")
 
 
 def receive_queues(look: Look) -> Verdict:
-    """Whether frames of all flows come by one queue, in their order."""
+    """Whether frames of all flows arrive by one queue, in order."""
     queues = look.number("receive-queues")
     if queues <= 1:
         return fine(f"{queues}")
@@ -124,7 +124,7 @@ def xdp(look: Look) -> Verdict:
 
 
 def eee(look: Look) -> Verdict:
-    """Whether the link sleeps between frames."""
+    """Whether the link uses Energy-Efficient Ethernet, sleeping between frames."""
     if not look.truth("eee"):
         return fine("off")
     return degrades("on", f"ethtool --set-eee {look.interface} eee off")
@@ -140,7 +140,7 @@ def pause(look: Look) -> Verdict:
 
 
 def reverse_path_filter(look: Look) -> Verdict:
-    """Whether frames are dropped whose sender is reached by another interface."""
+    """Whether frames are dropped if their sender is reached over another interface."""
     number = look.number("reverse-path-filter")
     if number == _STRICT:
         return degrades("strict", f"sysctl -w net.ipv4.conf.{look.interface}.rp_filter=2")
@@ -148,7 +148,7 @@ def reverse_path_filter(look: Look) -> Verdict:
 
 
 def interrupts(look: Look) -> Verdict:
-    """Whether the interface interrupts the processor of the servicing thread, which is the last."""
+    """Whether the interface interrupts the last processor, that of the servicing thread."""
     cpus, told = look.number("cores"), look.texts("interrupt-cpus")
     last = cpus - 1
     hit = [one for one in told if last in cpus_of(one.partition(": ")[2])]

@@ -1,4 +1,4 @@
-"""Checks of kernel and processors: what may hold up a thread that should send now."""
+"""Checks of kernel and processors: delays of a thread that should send now."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["CHECKS"]
 
 _WAKES_IN_US: Final = 10
 _LATE_US: Final = 100
-"""A tenth of a period of 1 ms, which most schedules have."""
+"""Tolerated lateness, us: a tenth of a period of 1 ms, common in schedules."""
 _TIMING: Final = ("CONFIG_HIGH_RES_TIMERS", "CONFIG_PTP_1588_CLOCK", "CONFIG_NETWORK_PHY_TIMESTAMPING")
 _QUEUES: Final = (
     "CONFIG_NET_SCH_TAPRIO",
@@ -24,18 +24,18 @@ _QUEUES: Final = (
 
 
 def kernel_preemption(look: Look) -> Verdict:
-    """Whether the kernel can be interrupted nearly everywhere."""
+    """Whether the kernel is preemptible nearly everywhere."""
     seen = look.text("kernel-preemption")
     return fine(seen) if seen == "PREEMPT_RT" else degrades(seen, "apt install linux-image-rt-amd64")
 
 
 def kernel_timing(look: Look) -> Verdict:
-    """Whether the kernel was built with fine timers and clocks of interfaces."""
+    """Whether the kernel was built with high-resolution timers and interface clocks."""
     return _built_with(look, _TIMING)
 
 
 def kernel_queues(look: Look) -> Verdict:
-    """Whether the kernel was built with what time-aware queues and fast senders rest on."""
+    """Whether the kernel was built with the options for time-aware queues and fast senders."""
     return _built_with(look, _QUEUES)
 
 
@@ -49,7 +49,7 @@ def _built_with(look: Look, wanted: tuple[str, ...]) -> Verdict:
 
 
 def cpu_isolation(look: Look) -> Verdict:
-    """Whether there are processors that the scheduler leaves alone."""
+    """Whether there are isolated processors, which the scheduler leaves alone."""
     cores, isolated = look.number("cores"), look.text("isolated-cpus")
     if isolated:
         return fine(f"isolated: {isolated}")
@@ -67,7 +67,7 @@ def cpu_ticks(look: Look) -> Verdict:
 
 
 def _booted_with(option: str) -> str:
-    """It takes effect with the next boot."""
+    """The cure: a boot option, effective after the next boot."""
     return f"sed -i 's/^GRUB_CMDLINE_LINUX=\"/&{option} /' /etc/default/grub && update-grub"
 
 
@@ -81,7 +81,7 @@ def frequency_governor(look: Look) -> Verdict:
 
 
 def idle_states(look: Look) -> Verdict:
-    """How long a processor may take to wake, unless the agent may keep it awake."""
+    """The time a processor may need to wake, unless the agent can keep it awake."""
     deepest_us, states = look.number("idle-latency-us"), ", ".join(look.texts("idle-states"))
     if deepest_us <= _WAKES_IN_US:
         return fine(states or "none")
@@ -91,7 +91,7 @@ def idle_states(look: Look) -> Verdict:
 
 
 def rt_throttling(look: Look) -> Verdict:
-    """Whether the kernel stops real-time threads that do not rest."""
+    """Whether the kernel throttles real-time threads that do not rest."""
     runtime_us, period_us = look.number("rt-runtime-us"), look.number("rt-period-us")
     if runtime_us < 0 or runtime_us >= period_us:
         return fine("off")
@@ -100,7 +100,7 @@ def rt_throttling(look: Look) -> Verdict:
 
 
 def wake_ups(look: Look) -> Verdict:
-    """How late a thread wakes up that sleeps until an instant, as senders and played networks do."""
+    """The wake-up lateness of a thread that sleeps until an instant, as senders and played networks do."""
     p50, p99, most = (look.number(f"wake-late-{of}-ns") / 1e3 for of in ("p50", "p99", "max"))
     seen = f"late by {p50:.1f} us at p50, {p99:.1f} us at p99, {most:.1f} us at most, n = {look.number('wake-ups')}"
     if p99 <= _LATE_US:

@@ -1,4 +1,4 @@
-"""Checks of what the host grants the agent: real time, memory, sockets, room."""
+"""Checks of the host's grants to the agent: real time, memory, sockets, disk space."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wiregauge.examining.facts import Look
 __all__ = ["CHECKS"]
 
 _BUFFER_BYTES: Final = 8 << 20
-"""What sockets of the agent ask for."""
+"""Buffer size that the agent requests for sockets, B."""
 _LEAST_FILES: Final = 1_024
 _LITTLE_BYTES, _TOO_LITTLE_BYTES = 2 << 30, 100 << 20
 _SETCAP: Final = (
@@ -20,7 +20,7 @@ _SETCAP: Final = (
 
 
 def _grant(name: str, cure: str, *, needed: bool = False) -> Callable[[Look], Verdict]:
-    """A judge of something that was tried; without what is `needed` there is no measurement."""
+    """A judge of a tried grant; if `needed`, there is no measurement without it."""
 
     def judge(look: Look) -> Verdict:
         if look.truth(name):
@@ -32,7 +32,7 @@ def _grant(name: str, cure: str, *, needed: bool = False) -> Callable[[Look], Ve
 
 
 def namespaces(look: Look) -> Verdict:
-    """Whether there are namespaces, by one way or the other."""
+    """Whether namespaces are available, one way or another."""
     ways = ("network-namespaces", "user-namespaces")
     granted = [way for way in ways if look.truth(way)]
     if granted:
@@ -41,7 +41,7 @@ def namespaces(look: Look) -> Verdict:
 
 
 def socket_buffers(look: Look) -> Verdict:
-    """Whether sockets get the buffers that the agent asks for, also without rights."""
+    """Whether sockets get the buffers that the agent requests, without privileges too."""
     sizes = {name: look.number(f"{name.replace('_', '-')}-bytes") for name in ("rmem_max", "wmem_max")}
     seen = ", ".join(f"{name} {size} B" for name, size in sizes.items())
     small = [name for name, size in sizes.items() if size < _BUFFER_BYTES]
@@ -51,7 +51,7 @@ def socket_buffers(look: Look) -> Verdict:
 
 
 def process_limits(look: Look) -> Verdict:
-    """Limits of processes (ulimit) that bind where the rights are missing; -1 is no limit."""
+    """Limits of processes (ulimit) that apply without privileges; -1 is no limit."""
     files, memory = look.number("limit-open-files"), look.number("limit-locked-memory-bytes")
     priority = look.number("limit-real-time-priority")
     shown = ["unlimited" if one < 0 else str(one) for one in (files, memory, priority)]
@@ -66,7 +66,7 @@ def process_limits(look: Look) -> Verdict:
 
 
 def spool_room(look: Look) -> Verdict:
-    """Whether the disk has room for what is recorded."""
+    """Whether the disk has room for records."""
     free = look.number("spool-free-bytes")
     seen = f"{free / (1 << 30):.1f} GiB free"
     cure = "wiregauge agent serve --spool DIR  # on a disk with room"
@@ -76,7 +76,7 @@ def spool_room(look: Look) -> Verdict:
 
 
 def firewall(look: Look) -> Verdict:
-    """Whether packet filters could drop what is measured: those that frames from or to this host pass."""
+    """Whether packet filters that see frames from or to this host could drop measured ones."""
     chains, tables = look.texts("firewall-chains"), look.texts("firewall-tables")
     passed = [one for one in chains if ": filter at forward" not in one and ": filter at" in one]
     shut = [one for one in passed if " drop: " in one and one.endswith(" 0 rules")]
@@ -92,7 +92,7 @@ def firewall(look: Look) -> Verdict:
 
 
 def _accept(chain: str) -> str:
-    """A rule that lets frames of the interface under test pass before the others are asked."""
+    """The command for a rule that accepts frames of the interface under test first."""
     words = chain.split(": ", maxsplit=1)[0].rsplit(" ", 1)[0]
     outgoing = any(f" at {hook}" in chain for hook in ("output", "postrouting", "egress"))
     return f"nft insert rule {words} {'oifname' if outgoing else 'iifname'} INTERFACE accept"
