@@ -1,4 +1,4 @@
-//! One analysis of one network by one method: what is asked, what is refused, and the answer.
+//! Analysis of a network by one method: question, refusal and answer.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ use crate::values::{Settings, Shift};
 pub const BOUNDS_SCHEMA: u32 = 1;
 
 impl Multiplexing {
-    /// As the command line writes it.
+    /// Name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Fifo => "fifo",
@@ -31,19 +31,19 @@ impl Multiplexing {
     }
 }
 
-/// What is asked, as text; what is not said is what the input wishes, or the default.
+/// A question as text; what it leaves open follows the input's wishes, or the default.
 #[derive(Clone, Debug, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Question {
-    /// `tfa`, `sfa`, `pmoo` or `plp`.
+    /// Method: `tfa`, `sfa`, `pmoo` or `plp`.
     pub method: String,
-    /// `fifo` or `arbitrary`.
+    /// Order of service: `fifo` or `arbitrary`.
     #[serde(default)]
     pub multiplexing: Option<String>,
-    /// Input-link shaping.
+    /// Whether input-link shaping is used.
     #[serde(default)]
     pub grouping: Option<bool>,
-    /// `exact` or `rounded`.
+    /// Arithmetic: `exact` or `rounded`.
     #[serde(default)]
     pub arithmetic: Option<String>,
 }
@@ -52,65 +52,65 @@ pub struct Question {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Refusal {
-    /// The input or the question is wrong.
+    /// The input or the question is invalid.
     Input(Vec<Diagnostic>),
-    /// Servers depend on one another and no fixed point is proved.
+    /// Servers depend on one another and no fixed point can be proved.
     NoFixedPoint(Diagnostic),
 }
 
 /// Bounds of a network.
 #[derive(Clone, Debug, Serialize)]
 pub struct Answer {
-    /// [`BOUNDS_SCHEMA`].
+    /// Version, [`BOUNDS_SCHEMA`].
     pub schema: u32,
-    /// The network.
+    /// Name of the network.
     pub name: String,
-    /// The method.
+    /// Name of the method.
     pub method: &'static str,
-    /// The order of service.
+    /// Order of service.
     pub multiplexing: &'static str,
     /// Input-link shaping: `on` or `off`.
     pub grouping: &'static str,
-    /// Whether frames are received whole before they go on.
+    /// Whether frames are received completely before they are forwarded.
     pub packetizer: bool,
-    /// `exact` or `rounded`.
+    /// Arithmetic: `exact` or `rounded`.
     pub arithmetic: &'static str,
-    /// `s`, or `own`.
+    /// Unit of time: `s`, or `own`.
     pub time_unit: &'static str,
-    /// What the bounds rest on.
+    /// Assumptions of the bounds.
     pub assumptions: Vec<String>,
-    /// What to know of this answer.
+    /// Remarks on this answer.
     pub notes: Vec<String>,
-    /// Bounds of flows.
+    /// Bounds of the flows.
     pub flows: Vec<FlowBound>,
-    /// Bounds of servers, by total flow analysis.
+    /// Bounds of the servers, by total flow analysis.
     pub servers: Vec<ServerBound>,
-    /// Limits and whether the bounds keep them.
+    /// Limits, and whether the bounds meet them.
     pub limits: Vec<Judged>,
 }
 
 /// Bounds of a flow.
 #[derive(Clone, Debug, Serialize)]
 pub struct FlowBound {
-    /// Its name.
+    /// Name of the flow.
     pub flow: String,
-    /// One for each of its targets.
+    /// Bounds for each of its targets.
     pub targets: Vec<TargetBound>,
 }
 
-/// The bound to one target.
+/// Bound to one target.
 #[derive(Clone, Debug, Serialize)]
 pub struct TargetBound {
-    /// Its name.
+    /// Name of the target.
     pub target: String,
-    /// The servers on the way.
+    /// Names of the servers on the path.
     pub path: Vec<String>,
-    /// Not exceeded; null: not bounded.
+    /// Upper bound of the delay; null: unbounded.
     pub delay: Option<f64>,
-    /// The same exactly.
+    /// The delay as an exact fraction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_exact: Option<String>,
-    /// What each server contributes, and what lies between servers; of total flow analysis only.
+    /// Delay at each server and between servers; by total flow analysis only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hops: Vec<f64>,
 }
@@ -118,50 +118,50 @@ pub struct TargetBound {
 /// Bounds of a server.
 #[derive(Clone, Debug, Serialize)]
 pub struct ServerBound {
-    /// Its name.
+    /// Name of the server.
     pub server: String,
-    /// The longest stay of all classes; null: not bounded.
+    /// Upper bound of the delay over all classes; null: unbounded.
     pub delay: Option<f64>,
-    /// The same exactly.
+    /// The delay as an exact fraction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_exact: Option<String>,
-    /// Most bits that wait; null: not bounded.
+    /// Upper bound of the backlog in bits; null: unbounded.
     pub backlog_bits: Option<f64>,
-    /// The same exactly.
+    /// The backlog as an exact fraction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backlog_exact: Option<String>,
-    /// Share of its rate that is asked for.
+    /// Load: demanded share of its rate.
     pub load: f64,
-    /// The same exactly.
+    /// The load as an exact fraction.
     pub load_exact: String,
-    /// What it serves in the long run, in bits and the unit of time.
+    /// Long-term service rate, in bits and the unit of time.
     pub rate: f64,
 }
 
-/// A limit and what became of it.
+/// A limit, and whether the bound meets it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Judged {
-    /// The flow.
+    /// Name of the flow.
     pub flow: String,
-    /// The target.
+    /// Name of the target.
     pub target: String,
-    /// The limit, in the unit of the answer.
+    /// Upper limit of the delay, in the unit of the answer.
     pub at_most: f64,
-    /// As it is written.
+    /// The limit as written.
     pub written: String,
-    /// The bound; null: none.
+    /// The bound of the delay; null: unbounded.
     pub delay: Option<f64>,
-    /// Whether the bound keeps it.
+    /// Whether the bound meets the limit.
     pub kept: bool,
-    /// Line of the file.
+    /// Line of the limit in the file.
     pub line: u32,
 }
 
 impl Question {
-    /// Understands the question; what it leaves open is what the model wishes.
+    /// Parses the question; what it leaves open follows the wishes of the model.
     ///
     /// # Errors
-    /// What is unknown, and what does not go together.
+    /// [`Refusal::Input`] for unknown words and impossible combinations.
     pub fn understood(&self, model: &Model) -> Result<Choice, Refusal> {
         let refuse = |element: &str, message: &str, limit: &str, cure: &str| {
             Refusal::Input(vec![problem(0, element, message, limit, cure)])
@@ -201,8 +201,8 @@ impl Question {
             return Err(refuse(element, message, limit, cure));
         }
         let grouping = self.grouping.or(model.wishes.grouping).unwrap_or(false);
-        // In any order what leaves is bounded by the latency of what the others leave it, which is less than the busy
-        // period.
+        // In arbitrary order, what leaves is bounded by the latency of the left-over service, which is less than the
+        // busy period.
         let shift = match (method, multiplexing) {
             (Method::Tfa | Method::Plp, Multiplexing::Fifo) => Shift::Delay,
             _ => Shift::LeftOver,
@@ -212,7 +212,7 @@ impl Question {
     }
 }
 
-/// Why method, order of service and network do not go together: element, message, limit and cure.
+/// Why method, order of service and network cannot be combined: element, message, limit and cure.
 fn unfit(
     method: Method,
     multiplexing: Multiplexing,
@@ -243,10 +243,10 @@ fn unfit(
     }
 }
 
-/// Bounds a network.
+/// Computes the bounds of a network.
 ///
 /// # Errors
-/// Whatever keeps it from an answer.
+/// [`Refusal`], if there is no answer.
 pub fn analyse(model: &Model, choice: Choice) -> Result<Answer, Refusal> {
     analyse_with(model, choice, None)
 }
@@ -271,12 +271,12 @@ pub fn analyse_with(
     analysed::<Rational>(model, choice, programmes)
 }
 
-/// What one analysis finds.
+/// Result of one analysis.
 struct Computed<N> {
-    /// Of servers; none where they depend on one another and flows alone are bounded.
+    /// Bounds of servers; `None` if they depend on one another and only flows are bounded.
     total: Option<Total<N>>,
     ends: Vec<Vec<Option<N>>>,
-    /// Linear programmes: proved and not.
+    /// Numbers of linear programmes: proved and not.
     programmes: Option<(usize, usize)>,
 }
 
@@ -319,7 +319,7 @@ fn computed<N: Number>(
 }
 
 impl<N: Number> Computed<N> {
-    /// The least of this and what is found where less is known.
+    /// The minimum of this and another analysis, of less knowledge.
     fn lessened(&mut self, other: Self) {
         for (own, others) in self.ends.iter_mut().zip(other.ends) {
             for (end, less) in own.iter_mut().zip(others) {
@@ -360,7 +360,7 @@ fn analysed<N: Number>(
     let is_known = total.is_some();
     let total = total.unwrap_or_else(|| Total::nothing(&layout));
     if choice.method == Method::Tfa {
-        // Each server by the part that bounds it best.
+        // For each server the part that bounds it best.
         ends = total_delays(model, &layout, &total);
     }
     for (flow, ends) in model.flows.iter().zip(&mut ends) {
@@ -400,7 +400,7 @@ fn analysed<N: Number>(
     })
 }
 
-/// Where flows of a cycle have bounds and servers have not.
+/// Note for a network with bounds of flows but not of servers.
 const NO_SERVERS: &str = "servers have no bounds: total flow analysis finds no delays that hold together";
 
 fn no_fixed_point(model: &Model, choice: Choice, servers: &[usize]) -> Refusal {
@@ -418,7 +418,7 @@ fn no_fixed_point(model: &Model, choice: Choice, servers: &[usize]) -> Refusal {
     Refusal::NoFixedPoint(problem(0, "network", &message, "a fixed point", cure))
 }
 
-/// Delays to each target of each flow, by adding up.
+/// Delays to each target of each flow, as sums over the path.
 fn total_delays<N: Number>(model: &Model, layout: &Layout, total: &Total<N>) -> Vec<Vec<Option<N>>> {
     let mut ends = Vec::with_capacity(model.flows.len());
     for (index, flow) in model.flows.iter().enumerate() {
@@ -510,7 +510,7 @@ fn server_bounds<N: Number>(
     model.servers.iter().enumerate().map(bound).collect()
 }
 
-/// No limit is kept where frames may be lost: the bound is of those that arrive.
+/// No limit is met where frames may be lost: the bound is only of those that arrive.
 fn judged<N: Number>(
     model: &Model,
     ends: &[Vec<Option<N>>],
@@ -538,7 +538,7 @@ fn judged<N: Number>(
             let is_full = |step: &crate::model::Step| full.contains(&(step.server, step.class));
             let loses = lossy.contains(&index) || flow.steps.iter().any(is_full);
             for (target, delay) in flow.targets.iter().zip(ends) {
-                // A bound that is only enclosed keeps a limit where its upper end does.
+                // With an enclosure, the upper end of the bound decides.
                 let keeps = |delay: &N| match delay.exact() {
                     Some(exact) => exact <= limit.at_most,
                     None => Rational::from_f64(delay.upper()).is_some_and(|upper| upper <= limit.at_most),
@@ -605,13 +605,13 @@ fn assumptions(model: &Model, choice: Choice, layout: &Layout) -> Vec<String> {
     all
 }
 
-/// Servers, and classes there, whose buffers bound the delay.
+/// Servers and classes whose full buffer bounds the delay.
 fn full_buffers<N: Number>(layout: &Layout, total: &Total<N>) -> BTreeSet<(usize, u8)> {
     let full = layout.nodes.iter().zip(&total.bounds).filter(|(_, bound)| bound.full);
     full.map(|(node, _)| (node.server, node.class)).collect()
 }
 
-/// Places of which it is not proved that they take all that comes.
+/// Places not proved to accept all frames that come.
 fn dropping<'a, N: Number>(model: &'a Model, layout: &Layout, total: &Total<N>) -> Vec<&'a Place> {
     let exactly = |value: &N| value.exact().or_else(|| Rational::from_f64(value.upper()));
     let hop = |(flow, step): &(usize, usize)| layout.first[*flow] + step;
@@ -654,7 +654,7 @@ fn dropping<'a, N: Number>(model: &'a Model, layout: &Layout, total: &Total<N>) 
     model.places.iter().filter(|place| !takes_all(place)).collect()
 }
 
-/// Whether a place is the buffer of a server of which it is said that it may be full.
+/// Whether a place is the buffer of a server already reported as possibly full.
 fn is_told(model: &Model, place: &Place, full: &BTreeSet<(usize, u8)>) -> bool {
     let Takes::Room { parts, .. } = &place.takes else { return false };
     let at = parts.iter().flat_map(|(at, _)| at);
@@ -662,7 +662,7 @@ fn is_told(model: &Model, place: &Place, full: &BTreeSet<(usize, u8)>) -> bool {
     servers.len() == 1 && full.iter().any(|(server, _)| servers.contains(server))
 }
 
-/// What is said of a place.
+/// The remark about a place.
 fn dropped(model: &Model, place: &Place) -> String {
     let why = match &place.takes {
         Takes::NotAll(why) => why.as_str(),
@@ -682,7 +682,7 @@ fn may_drop(place: &str, names: &[&str], why: &str) -> String {
     )
 }
 
-/// What is said of places that may drop frames of flows with a schedule.
+/// Remarks about places that may drop frames of scheduled flows.
 fn dropped_of_schedules(model: &Model) -> Vec<String> {
     let mut places: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
     for flow in &model.scheduled {
@@ -693,7 +693,7 @@ fn dropped_of_schedules(model: &Model) -> Vec<String> {
     places.into_iter().map(|((place, why), names)| may_drop(place, &names, why)).collect()
 }
 
-/// What is said of them.
+/// Remarks about servers and classes with a full buffer.
 fn losses(model: &Model, full: &BTreeSet<(usize, u8)>) -> Vec<String> {
     let servers: BTreeSet<usize> = full.iter().map(|(server, _)| *server).collect();
     let said = |server: usize| {

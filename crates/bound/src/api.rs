@@ -1,4 +1,4 @@
-//! Text in, text out: what another language calls.
+//! Text interface for other languages.
 
 use serde::{Deserialize, Serialize};
 use wg_plan::{Diagnostic, Element, Network, Run};
@@ -13,9 +13,9 @@ use crate::plp::Solver;
 #[derive(Deserialize)]
 #[serde(tag = "format", rename_all = "kebab-case")]
 enum Source {
-    /// Saihu's JSON.
+    /// JSON of Saihu.
     OutputPorts { text: String },
-    /// The XML of WoPANets, xTFA and Saihu.
+    /// XML of WoPANets, xTFA and Saihu.
     Physical { tree: Element },
     /// One run of a compiled test.
     Plan { name: String, network: Box<Network>, run: Box<Run>, limits: Vec<PlannedLimit> },
@@ -45,7 +45,7 @@ fn reply(result: Result<Reply, Refusal>) -> String {
     serde_json::to_string(&result.unwrap_or_else(Reply::Refused)).unwrap_or_default()
 }
 
-/// Bounds a network: `{"answer": …}`, or `{"refused": …}` with `input` or `no-fixed-point`.
+/// Computes the bounds of a network: `{"answer": …}`, or `{"refused": …}` with `input` or `no-fixed-point`.
 ///
 /// Never panics, whatever the text.
 pub fn bounds_json(source: &str, question: &str) -> String {
@@ -68,7 +68,7 @@ pub fn bounds_json_with(source: &str, question: &str, solver: Option<&mut Solver
 
 /// Writes a network in the format `output-ports` or `physical`: `{"written": …}` or `{"refused": …}`.
 ///
-/// Waits between servers, classes and windows of a test are of no format; a test that has them is refused.
+/// Waits between servers, classes and windows of a test have no place in these formats; a test with them is refused.
 pub fn converted_json(source: &str, format: &str) -> String {
     let refuse = |message: &str, cure: &str| Refusal::Input(vec![problem(0, "--write", message, "", cure)]);
     let converted = || {

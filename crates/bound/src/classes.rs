@@ -1,33 +1,35 @@
-//! What a port promises a traffic class by its own rule: a credit-based shaper, gates, or both (IEEE Std 802.1Q-2022, 8.6.8).
+//! Service of a traffic class at a port by its rule: a credit-based shaper, gates, or both (IEEE Std 802.1Q-2022,
+//! 8.6.8).
 //!
-//! **Credit.** Of a class `i` with idle slope `I` on a line of rate `C`, let `L` be the longest frame of the classes
-//! below, `(b, r)` what strict classes and windows above bring, and `m_j = (C − I_j)·L_j / C` the most that a shaped class above
-//! may owe. While `i` waits with credit, `V_i·(C − ΣI_j − r) / I_i + ΣV_j` grows only by the frame below and by `b`; no `V_j` is
-//! under `−m_j`. So `V_i ≤ I_i · (L + b + Σm_j) / (C − ΣI_j − r)` where `I_i` fits beside the others (Daigmorte, Boyer,
-//! Zhao: "Modelling in network calculus a TSN architecture mixing time-triggered, credit based shaper and best-effort
-//! queues", 2018, theorem 2, with strict classes above added). Since the last instant at which the class had neither
-//! frames nor debt it sent `I·t − V_i`: it is served at `I` after `V_i / I`. What leaves it in any time `t` is at most
-//! `I·t + V_i + m_i`. A window of time-triggered frames is a strict class in this, with the time before it in which a frame does
-//! not begin: credit rises meanwhile.
+//! **Credit.** For a class `i` with idle slope `I` on a line of rate `C`, let `L` be the longest frame of the classes
+//! below, `(b, r)` the traffic of strict classes and windows above, and `m_j = (C − I_j)·L_j / C` the greatest debt of
+//! a shaped class above. While `i` waits with credit, `V_i·(C − ΣI_j − r) / I_i + ΣV_j` grows only by the frame below
+//! and by `b`; no `V_j` is under `−m_j`. So `V_i ≤ I_i · (L + b + Σm_j) / (C − ΣI_j − r)` if `I_i` fits beside the
+//! others (Daigmorte, Boyer, Zhao: "Modelling in network calculus a TSN architecture mixing time-triggered, credit
+//! based shaper and best-effort queues", 2018, theorem 2, with strict classes above added). Since the last instant at
+//! which the class had neither frames nor debt it sent `I·t − V_i`: it is served at `I` after `V_i / I`. At most `I·t +
+//! V_i + m_i` leaves it in any time `t`. A window of time-triggered frames counts as a strict class here, with the time
+//! before it in which no frame begins: credit rises meanwhile.
 //!
-//! **Gates.** Each closed stretch of a class costs it its own length, one frame of its own that did not fit before, and
-//! where others may send across the opening one of theirs. A frame of a class below costs it time only where both may be
-//! open. Stretches come once a cycle: of all of them together, `w` in a cycle `c`, any time `t` has at most `w·(1 − w/c) + t·w/c`.
-//! Classes above that may be open at the same time leave the rest, and bring what came to them, late by as much
-//! as they may keep it.
+//! **Gates.** Each closed interval of a class costs it its own length, one frame of its own that did not fit before,
+//! and, where others may send across the opening, one of theirs. A frame of a class below costs it time only if both
+//! gates may be open. Intervals come once a cycle: all of them together, `w` in a cycle `c`, take at most `w·(1 − w/c)
+//! + t·w/c` in any time `t`. Classes above that may be open at the same time leave the rest; their traffic counts as
+//! late as they may delay it.
 //!
-//! **Credit behind gates** rises at `I' = I·c / open` while the gate is open, and stands still while it is closed (8.6.8.2); it
-//! rises before a closing as well, where a frame does not fit any more (Zhao, Pop, Zheng, Daigmorte, Boyer: "Latency analysis of
-//! multiple classes of AVB traffic in TSN with standard credit behavior using network calculus", IEEE Transactions on Industrial
-//! Electronics 68(10), 2021). Let `a = B + ρ·t` be the most that the gate is closed in `t`, and `(b, r)` all that others send, with
-//! what does not fit, in real time. In the time `T` that it is open while `i` waits with credit, real time is at most
-//! `(T + B) / (1 − ρ)`; `i` has the line but for what others take: `V_i ≤ (I' − C)·T + b + r·(T + B) / (1 − ρ)`, and no more than `I'·T`.
-//! Both meet at `T* = (b + r·B / (1 − ρ)) / (C − r / (1 − ρ))`, so `V_i ≤ I'·T*` where `I'` fits beside the others. It is served at
-//! `I'·(1 − ρ)` after `(B + T*) / (1 − ρ)`. With a gate that is always open this is the rule above.
+//! **Credit behind gates** rises at `I' = I·c / open` while the gate is open, and is constant while it is closed
+//! (8.6.8.2); it also rises before a closing, where a frame does not fit any more (Zhao, Pop, Zheng, Daigmorte, Boyer:
+//! "Latency analysis of multiple classes of AVB traffic in TSN with standard credit behavior using network calculus",
+//! IEEE Transactions on Industrial Electronics 68(10), 2021). Let `a = B + ρ·t` be the greatest closed time of the gate
+//! in `t`, and `(b, r)` all that others send, with the time in which no frame fits, in real time. If the gate is open
+//! for `T` while `i` waits with credit, real time is at most `(T + B) / (1 − ρ)`; `i` has the line but for others: `V_i
+//! ≤ (I' − C)·T + b + r·(T + B) / (1 − ρ)`, and no more than `I'·T`. Both meet at `T* = (b + r·B / (1 − ρ)) / (C − r /
+//! (1 − ρ))`, so `V_i ≤ I'·T*` if `I'` fits beside the others. It is served at `I'·(1 − ρ)` after `(B + T*) / (1 − ρ)`.
+//! With a gate that is always open this is the rule above.
 //!
-//! **Fragments** (IEEE Std 802.3-2022, clause 99). Of a preemptable frame an express one waits for what cannot be cut any more. A
-//! preemptable class waits for a whole frame of another one, and each express frame, or window, may cut a frame of its own, which
-//! takes 24 B more on the line.
+//! **Fragments** (IEEE Std 802.3-2022, clause 99). An express frame waits for the part of a preemptable one that cannot
+//! be cut any more. A preemptable class waits for a complete frame of another one, and each express frame, or window,
+//! may cut a frame of its own, which takes 24 B more on the line.
 
 use crate::curve::{Arrival, Bucket, RateLatency, Service};
 use crate::nodes::{Layout, Node};
@@ -37,7 +39,7 @@ use crate::rules::{Behind, Gates, Rule, Slope, in_any_time};
 use crate::values::Values;
 
 impl<N: Number> Values<N> {
-    /// What a class is guaranteed by its rule; `None`: nothing.
+    /// Service guaranteed to a class by its rule; `None`: nothing.
     pub(crate) fn ruled(
         &self,
         layout: &Layout,
@@ -69,7 +71,7 @@ impl<N: Number> Values<N> {
         }
     }
 
-    /// What leaves a node at most, where a class below may be sent although it has frames.
+    /// Departures of a node, where a class below may be sent although it has frames.
     pub(crate) fn departure(&self, layout: &Layout, node: usize, shifts: &[Option<N>]) -> Option<Arrival<N>> {
         let came = self.aggregate(layout, node, shifts)?;
         let late = self.service(layout, node, shifts).and_then(|service| self.stay(&came, &service, false));
@@ -85,7 +87,7 @@ impl<N: Number> Values<N> {
         Some(late.map_or_else(|| shaped.clone(), |late| late.limited(&shaped)))
     }
 
-    /// How long its credit may grow while others are sent.
+    /// Longest time for which its credit may grow while others are sent.
     fn longest_credit_wait(
         &self,
         layout: &Layout,
@@ -109,7 +111,7 @@ impl<N: Number> Values<N> {
         );
         for higher in higher {
             others.push(match self.rule(higher) {
-                // Their credits and this one rise and fall together, as long as no gate parts them.
+                // Their credits and this one rise and fall together, unless gates separate them.
                 Some(Rule::Shaped(above)) if is_open(above) && is_open(slope) => {
                     Arrival::bucket(self.most_debt(layout, higher, above), above.most.clone())
                 }
@@ -131,7 +133,7 @@ impl<N: Number> Values<N> {
         fits.then(|| burst.over(&room))
     }
 
-    /// The most a shaped class may owe: its longest frame, begun without credit.
+    /// Greatest debt of a shaped class: its longest frame, begun without credit.
     fn most_debt(&self, layout: &Layout, node: usize, slope: &Slope<N>) -> N {
         let line = self.line(layout, node);
         let fastest = self.capacity(layout, node).unwrap_or_else(|| line.rate.clone());
@@ -149,8 +151,9 @@ impl<N: Number> Values<N> {
         higher.filter(|higher| gates.beside.contains(&layout.nodes[*higher].class))
     }
 
-    /// What a node behind gates loses of the line but to classes above: a frame below, windows, and with each closed stretch what
-    /// did not fit before it and what is on the wire behind it; and the stretch itself, if `closed`. `None`: all of it.
+    /// Line time that a node behind gates loses other than to classes above: a frame below, windows, and at each closed
+    /// interval the time in which no frame fits before it and the frame on the wire after it; and the interval itself,
+    /// if `closed`. `None`: all of it.
     fn beside_gates(
         &self,
         layout: &Layout,
@@ -168,7 +171,8 @@ impl<N: Number> Values<N> {
                 .fold(N::zero(), |longest, frame| longest.greater(&frame))
         };
         let across = longest_of(&|_| true);
-        // A frame of a class below is on the wire only where that may send at the same time, or what is left of one that was cut.
+        // A frame of a class below is on the wire only if that may send at the same time, or a part of one that was
+        // cut.
         let below = longest_of(&|other| {
             other.class > own.class && (gates.beside.contains(&other.class) || other.preemptable)
         });

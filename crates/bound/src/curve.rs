@@ -1,4 +1,4 @@
-//! Curves of network calculus and what is computed from a pair of them.
+//! Curves of network calculus, and bounds from pairs of them.
 //!
 //! An arrival curve is a minimum of leaky buckets: concave and piecewise linear. A service curve is a maximum of
 //! rate-latency curves: convex and piecewise linear. Deviations between the two are then linear programmes of one
@@ -12,9 +12,9 @@ use crate::number::Number;
 /// A leaky bucket `burst + rate · t`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bucket<N> {
-    /// Data at once, in bits.
+    /// Burst: data at once, in bits.
     pub burst: N,
-    /// Bits per second.
+    /// Rate, in bits per second.
     pub rate: N,
 }
 
@@ -27,9 +27,9 @@ pub struct Arrival<N> {
 /// A rate-latency curve `rate · max(0, t − latency)`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RateLatency<N> {
-    /// Bits per second, above zero.
+    /// Rate in bits per second, above zero.
     pub rate: N,
-    /// Seconds.
+    /// Latency in seconds.
     pub latency: N,
 }
 
@@ -46,7 +46,7 @@ struct Line<N> {
 }
 
 impl<N: Number> Bucket<N> {
-    /// When another bucket of lower rate falls below this one.
+    /// The time from which another bucket of lower rate is below this one.
     fn crossing(&self, other: &Self) -> N {
         other.burst.minus(&self.burst).over(&self.rate.minus(&other.rate))
     }
@@ -56,11 +56,11 @@ impl<N: Number> Arrival<N> {
     /// The minimum of `buckets`.
     ///
     /// # Panics
-    /// If there is none.
+    /// If `buckets` is empty.
     pub fn new(mut buckets: Vec<Bucket<N>>) -> Self {
         assert!(!buckets.is_empty(), "bug: an arrival curve without a bucket");
         if buckets.len() > 1 {
-            // Stable and by values: of equal rates the least burst comes last and stays.
+            // Sorted by value: of equal rates the least burst comes last and stays.
             buckets.sort_by(|a, b| b.rate.compare(&a.rate).then_with(|| b.burst.compare(&a.burst)));
             buckets = lower_hull(buckets);
         }
@@ -72,7 +72,7 @@ impl<N: Number> Arrival<N> {
         Self { buckets: vec![Bucket { burst, rate }] }
     }
 
-    /// Nothing ever comes.
+    /// The curve of no traffic.
     pub fn none() -> Self {
         Self::bucket(N::zero(), N::zero())
     }
@@ -82,7 +82,7 @@ impl<N: Number> Arrival<N> {
         &self.buckets
     }
 
-    /// What comes at once at most.
+    /// Greatest burst, in bits.
     pub fn burst(&self) -> &N {
         &self.first().burst
     }
@@ -91,18 +91,18 @@ impl<N: Number> Arrival<N> {
         &self.buckets[0]
     }
 
-    /// The bucket of the long run: the least rate and its burst.
+    /// The bucket with the least rate: the long-term rate and its burst.
     pub fn sustained(&self) -> &Bucket<N> {
         &self.buckets[self.buckets.len() - 1]
     }
 
-    /// Both together.
+    /// The sum of both curves.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         Self::sum(&[self, other])
     }
 
-    /// All together: bucket by bucket in the order in which the curves bend.
+    /// The sum of all curves: bucket by bucket, in the order in which the curves bend.
     #[must_use]
     pub fn sum(curves: &[&Self]) -> Self {
         let mut total = Bucket { burst: N::zero(), rate: N::zero() };
@@ -116,8 +116,8 @@ impl<N: Number> Arrival<N> {
         }
         bends.sort_by(|a, b| a.0.compare(&b.0).then((a.1, a.2).cmp(&(b.1, b.2))));
         let mut buckets = vec![total];
-        // Which bucket each curve is at. Bends at guessed instants may come in a wrong order; each curve still goes
-        // through its own in order, and any bucket of each, added up, bounds the sum.
+        // Index of the current bucket of each curve. Bends at inexact instants may come in a wrong order; each curve
+        // still passes its own in order, and any sum of one bucket of each bounds the sum.
         let mut at = vec![0; curves.len()];
         for (_, index, _) in bends {
             let curve = curves[index];
@@ -129,19 +129,19 @@ impl<N: Number> Arrival<N> {
             buckets.push(Bucket { burst, rate });
         }
         if buckets.len() > 1 {
-            // Several bends at one instant leave buckets that touch the minimum in a point only.
+            // Several bends at one instant leave buckets that touch the minimum in one point only.
             buckets = lower_hull(buckets);
         }
         Self { buckets }
     }
 
-    /// The lesser of both: traffic that keeps this curve and comes through what keeps `other`.
+    /// The minimum of both: traffic within this curve that also passes a constraint of `other`.
     #[must_use]
     pub fn limited(&self, other: &Self) -> Self {
         Self::new(self.buckets.iter().chain(&other.buckets).cloned().collect())
     }
 
-    /// So many times as much.
+    /// The curve times a factor.
     #[must_use]
     pub fn times(&self, factor: &N) -> Self {
         let more = |bucket: &Bucket<N>| Bucket {
@@ -151,7 +151,7 @@ impl<N: Number> Arrival<N> {
         Self { buckets: self.buckets.iter().map(more).collect() }
     }
 
-    /// What leaves where every bit stays at most `delay` and at least none: the curve, that much earlier.
+    /// Departures if every bit is delayed by between zero and `delay`: the curve, earlier by that much.
     #[must_use]
     pub fn delayed(&self, delay: &N) -> Self {
         let later = |bucket: &Bucket<N>| Bucket {
@@ -161,10 +161,10 @@ impl<N: Number> Arrival<N> {
         Self { buckets: self.buckets.iter().map(later).collect() }
     }
 
-    /// What leaves a server that guarantees `service`, by min-plus deconvolution. `None` where it may not keep up.
+    /// Departures of a server that guarantees `service`, by min-plus deconvolution. `None` if it may not keep up.
     pub fn served(&self, service: &Service<N>) -> Option<Self> {
         // The deconvolution of a minimum is at most the minimum of the deconvolutions, and for one bucket it is that
-        // bucket with the backlog it leaves as its burst.
+        // bucket with its backlog as burst.
         let mut buckets = Vec::new();
         for bucket in &self.buckets {
             let alone = Self::bucket(bucket.burst.clone(), bucket.rate.clone());
@@ -175,8 +175,7 @@ impl<N: Number> Arrival<N> {
         (!buckets.is_empty()).then(|| Self::new(buckets))
     }
 
-    /// The greatest horizontal deviation from `service`: the delay where what comes first is served first.
-    /// `None`: it is not bounded.
+    /// Greatest horizontal deviation from `service`: the delay with FIFO service. `None`: unbounded.
     pub fn delay(&self, service: &Service<N>) -> Option<N> {
         if self.is_none() {
             return Some(N::zero());
@@ -190,7 +189,7 @@ impl<N: Number> Arrival<N> {
         highest(lines).map(|delay| delay.greater(&N::zero()))
     }
 
-    /// The greatest vertical deviation from `service`. `None`: it is not bounded.
+    /// Greatest vertical deviation from `service`. `None`: unbounded.
     pub fn backlog(&self, service: &Service<N>) -> Option<N> {
         if self.is_none() {
             return Some(N::zero());
@@ -206,8 +205,8 @@ impl<N: Number> Arrival<N> {
         highest(idle.chain(lines)).map(|backlog| backlog.greater(&N::zero()))
     }
 
-    /// The longest time that `service` may be behind: the delay in whatever order is served, as long as something is.
-    /// `None`: it may never catch up.
+    /// Greatest length of a busy period with `service`: the delay in any work-conserving order. `None`: it may never
+    /// end.
     pub fn busy_period(&self, service: &Service<N>) -> Option<N> {
         if self.is_none() {
             return Some(N::zero());
@@ -225,7 +224,7 @@ impl<N: Number> Arrival<N> {
         least
     }
 
-    /// Whether nothing ever comes.
+    /// Whether it is the curve of no traffic.
     pub fn is_none(&self) -> bool {
         let last = self.sustained();
         last.burst.is_not_positive() && last.rate.is_not_positive()
@@ -236,7 +235,7 @@ impl<N: Number> Service<N> {
     /// The maximum of `pieces`.
     ///
     /// # Panics
-    /// If there is none.
+    /// If `pieces` is empty.
     pub fn new(pieces: Vec<RateLatency<N>>) -> Self {
         assert!(!pieces.is_empty(), "bug: a service curve without a piece");
         Self { pieces }
@@ -252,7 +251,7 @@ impl<N: Number> Service<N> {
         &self.pieces
     }
 
-    /// Its rate in the long run.
+    /// Long-term rate.
     pub fn rate(&self) -> &N {
         let mut highest = &self.pieces[0].rate;
         for piece in &self.pieces[1..] {
@@ -263,9 +262,9 @@ impl<N: Number> Service<N> {
         highest
     }
 
-    /// This server and another behind it, as one: min-plus convolution.
+    /// This server and another behind it as one, by min-plus convolution.
     ///
-    /// Conjugates of convex functions add up; every rate of either gives one line of the convolution.
+    /// Conjugates of convex functions add up; every rate of either function gives one line of the convolution.
     #[must_use]
     pub fn then(&self, other: &Self) -> Self {
         if let ([a], [b]) = (&self.pieces[..], &other.pieces[..]) {
@@ -279,7 +278,7 @@ impl<N: Number> Service<N> {
             }
         }
         if pieces.is_empty() {
-            // Only where rounding hides which rate is the lesser.
+            // Only if rounding hides which rate is the lesser.
             let pairs = self.pieces.iter().flat_map(|a| {
                 other.pieces.iter().map(move |b| RateLatency {
                     rate: a.rate.lesser(&b.rate),
@@ -291,7 +290,7 @@ impl<N: Number> Service<N> {
         Self::new(pieces)
     }
 
-    /// The greatest of `rate · t − service(t)`. `None`: not bounded.
+    /// The maximum of `rate · t − service(t)`. `None`: unbounded.
     fn conjugate(&self, rate: &N) -> Option<N> {
         let lines = self
             .pieces
@@ -300,15 +299,15 @@ impl<N: Number> Service<N> {
         highest(lines.chain([Line { at: N::zero(), slope: rate.clone() }]))
     }
 
-    /// What FIFO multiplexing with `cross` leaves: of each piece and bucket `(R − r, T + b/R)`.
+    /// Left-over services under FIFO multiplexing with `cross`: `(R − r, T + b/R)` for each piece and bucket.
     ///
     /// Each holds by itself (Le Boudec and Thiran, proposition 6.4.1, with its own θ); their maximum need not.
     pub fn left_overs_fifo(&self, cross: &Arrival<N>) -> Vec<RateLatency<N>> {
         self.left_overs(cross, |piece, bucket, _| piece.latency.plus(&bucket.burst.over(&piece.rate)))
     }
 
-    /// What multiplexing with `cross` in any order leaves of a strict service curve: the maximum of
-    /// `(R − r, (R·T + b) / (R − r))` over pieces and buckets. `None`: nothing.
+    /// Left-over of a strict service curve under arbitrary multiplexing with `cross`: the maximum of `(R − r, (R·T + b)
+    /// / (R − r))` over pieces and buckets. `None`: nothing.
     pub fn left_over_arbitrary(&self, cross: &Arrival<N>) -> Option<Self> {
         let pieces = self.left_overs(cross, |piece, bucket, spare| {
             piece.rate.times(&piece.latency).plus(&bucket.burst).over(spare)
@@ -334,7 +333,7 @@ impl<N: Number> Service<N> {
     }
 }
 
-/// The buckets that are the least anywhere, of buckets sorted by falling rate.
+/// The buckets that are minimal anywhere, from buckets sorted by falling rate.
 fn lower_hull<N: Number>(sorted: Vec<Bucket<N>>) -> Vec<Bucket<N>> {
     let mut kept: Vec<Bucket<N>> = Vec::with_capacity(sorted.len());
     for bucket in sorted {
@@ -353,8 +352,8 @@ fn lower_hull<N: Number>(sorted: Vec<Bucket<N>>) -> Vec<Bucket<N>> {
     kept
 }
 
-/// The supremum over `t ≥ 0` of the minimum of lines, by the dual: a falling line alone, or the height at which a rising
-/// and a falling one cross. `None`: no line falls.
+/// The supremum over `t ≥ 0` of the minimum of lines, by the dual: a falling line alone, or the height at which a
+/// rising and a falling one cross. `None`: no line falls.
 fn highest<N: Number>(lines: impl Iterator<Item = Line<N>>) -> Option<N> {
     let mut least: Option<N> = None;
     let mut keep =

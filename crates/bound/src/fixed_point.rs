@@ -1,10 +1,10 @@
 //! Nodes that depend on one another: the delays are a fixed point, found in doubles and proved in fractions.
 //!
 //! The delays `d` of the nodes of a cycle satisfy `d ≤ h(d)`, where `h` is a minimum of affine functions with
-//! coefficients that are not negative. At a candidate the affine piece `h(x) = A·x + c` that is active there is known by
-//! computing with gradients. If `(I − A)·v = 1` has a solution above zero, `(I − A)` has an inverse that is not
-//! negative, `x = A·x + c` has one solution, and no delay that satisfies the inequality exceeds it: with `h(x) = x` it is
-//! the bound (Thomas, Le Boudec, Mifdaoui, RTSS 2019, whose condition this is). Without such a proof there is no answer.
+//! non-negative coefficients. At a candidate the active affine piece `h(x) = A·x + c` follows from computing with
+//! gradients. If `(I − A)·v = 1` has a positive solution, `(I − A)` has a non-negative inverse, `x = A·x + c` has one
+//! solution, and no delay that satisfies the inequality exceeds it: with `h(x) = x` it is the bound (Thomas, Le Boudec,
+//! Mifdaoui, RTSS 2019, whose condition this is). Without such a proof there is no answer.
 
 use std::collections::BTreeMap;
 
@@ -16,12 +16,12 @@ use crate::number::{Enclosure, Number};
 use crate::rational::Rational;
 use crate::values::{Settings, Shift, Values};
 
-/// Rounds in doubles before we say that nothing converges.
+/// Greatest number of rounds in doubles until the iteration counts as divergent.
 const MOST_ROUNDS: usize = 20_000;
-/// Rounds in fractions: each takes the active piece of the solution of the last.
+/// Greatest number of rounds in fractions: each takes the active piece at the last solution.
 const MOST_PIECES: usize = 50;
 
-/// A value and how it changes with the unknowns.
+/// A value and its derivatives with respect to the unknowns.
 #[derive(Clone, Debug)]
 struct Tangent {
     value: Rational,
@@ -97,14 +97,14 @@ impl Number for Tangent {
     }
 }
 
-/// The unknowns: by how much each node shifts its flows, or each hop its own where nodes serve in any order.
+/// The unknowns: the shift of flows by each node, or by each hop where nodes serve in arbitrary order.
 struct System<'a> {
     model: &'a Model,
     layout: &'a Layout,
     settings: Settings,
     nodes: &'a [usize],
     known: &'a [Option<Rational>],
-    /// Hops between these nodes: where they begin, where they end and the unknown that shifts them.
+    /// Hops between these nodes: beginning, end and the unknown that shifts them.
     links: Vec<Link>,
     unknowns: usize,
 }
@@ -116,7 +116,7 @@ struct Link {
 }
 
 impl System<'_> {
-    /// Shifts of all hops, of the unknowns.
+    /// Shifts of all hops as functions of the unknowns.
     fn shifts<N: Number>(&self, values: &Values<N>, unknowns: &[N]) -> Vec<Option<N>> {
         let mut shifts: Vec<Option<N>> = self.known.iter().map(|shift| shift.as_ref().map(N::of)).collect();
         for Link { from, to, unknown } in &self.links {
@@ -125,7 +125,7 @@ impl System<'_> {
         shifts
     }
 
-    /// What the unknowns become, of what they are.
+    /// One iteration: the new values of the unknowns.
     fn step<N: Number>(&self, values: &Values<N>, unknowns: &[N]) -> Option<Vec<N>> {
         let shifts = self.shifts(values, unknowns);
         let mut here: BTreeMap<usize, Option<N>> = BTreeMap::new();
@@ -144,7 +144,7 @@ impl System<'_> {
         Values::of(self.model, self.layout, self.settings)
     }
 
-    /// A place near the fixed point, by going there step by step.
+    /// A point near the fixed point, by iteration.
     fn guess(&self) -> Option<Vec<Rational>> {
         let values = self.values::<Enclosure>();
         let mut at: Vec<Enclosure> = vec![Enclosure::zero(); self.unknowns];
@@ -156,7 +156,7 @@ impl System<'_> {
             }
             let still =
                 at.iter().zip(&upper).all(|(old, new)| (new - old.upper()).abs() <= 1e-13 * new.abs());
-            // Each round begins with points: enclosures of enclosures would only widen.
+            // Each round starts from points: enclosures of enclosures would only widen.
             at = upper.iter().filter_map(|value| Some(Enclosure::of(&Rational::from_f64(*value)?))).collect();
             if still {
                 break;
@@ -165,7 +165,7 @@ impl System<'_> {
         at.iter().map(|value| Rational::from_f64(value.upper())).collect()
     }
 
-    /// The fixed point and its proof.
+    /// The fixed point, if it is proved.
     fn solve(&self) -> Option<Vec<Rational>> {
         let mut at = self.guess()?;
         let values = self.values::<Tangent>();
@@ -208,7 +208,7 @@ impl System<'_> {
     }
 }
 
-/// Solves a square system with two right-hand sides. `None`: it is singular.
+/// Solves a square system with two right-hand sides. `None`: singular.
 fn eliminate(mut rows: Vec<Vec<Rational>>) -> Option<Vec<(Rational, Rational)>> {
     let n = rows.len();
     for column in 0..n {
@@ -234,7 +234,7 @@ fn eliminate(mut rows: Vec<Vec<Rational>>) -> Option<Vec<(Rational, Rational)>> 
     Some(rows.into_iter().map(|row| (row[n].clone(), row[n + 1].clone())).collect())
 }
 
-/// The shifts of the hops that lie between `nodes`, by hop. `None`: no fixed point is proved.
+/// The shifts of the hops between `nodes`, by hop. `None`: no fixed point is proved.
 pub(crate) fn solve(
     model: &Model,
     layout: &Layout,

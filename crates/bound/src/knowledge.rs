@@ -1,8 +1,8 @@
-//! Less knowledge of the same network: what a method finds with a bucket left out bounds the network too.
+//! Bounds from less knowledge: the bound of a method without one of the buckets also bounds the network.
 //!
-//! Methods choose which bucket of a flow to reckon with, and a choice that is the best at one server need not be the best
-//! of the whole, so that a bound could grow by what one knows more. A flow that keeps the minimum of buckets keeps every part of
-//! them: the least bound over the parts is a bound, and to know more only adds parts.
+//! Methods choose which bucket of a flow to use, and the best choice at one server need not be the best for the
+//! network, so that a bound could grow with more knowledge. A flow within the minimum of buckets is within every subset
+//! of them: the least bound over the subsets is a bound, and more knowledge only adds subsets.
 
 use core::cmp::Ordering;
 
@@ -10,12 +10,13 @@ use crate::curve::Bucket;
 use crate::model::Model;
 use crate::rational::Rational;
 
-/// Most analyses of one network where all parts are looked at: five flows with two buckets each.
+/// Greatest number of analyses of one network when all subsets are tried: five flows with two buckets each.
 const MOST_PARTS: usize = 243;
-/// Most flows with several buckets of which each bucket is left out alone.
+/// Greatest number of flows with several buckets of which each bucket is left out separately.
 const MOST_SINGLE: usize = 64;
 
-/// The network with buckets of its flows left out, in every way or, of many, one at a time and the ends of all curves alone.
+/// The network with buckets of its flows left out, in every way or, if there are too many, one at a time and only the
+/// ends of all curves.
 pub(crate) fn parts(model: &Model) -> Vec<Model> {
     let bent: Vec<usize> =
         (0..model.flows.len()).filter(|flow| model.flows[*flow].arrival.len() > 1).collect();
@@ -33,7 +34,7 @@ pub(crate) fn parts(model: &Model) -> Vec<Model> {
     }
 }
 
-/// One of all ways; none where it leaves nothing out.
+/// One of all subsets; `None` if nothing is left out.
 fn numbered(model: &Model, bent: &[usize], mut number: usize) -> Option<Model> {
     let (mut part, mut is_less) = (model.clone(), false);
     for flow in bent {
@@ -69,7 +70,7 @@ fn some(model: &Model, bent: &[usize]) -> Vec<Model> {
 
 type Line = Bucket<Rational>;
 
-/// Of every flow its least bucket in an order.
+/// For every flow only its least bucket in an order.
 fn only(model: &Model, order: impl Fn(&Line, &Line) -> Ordering) -> Model {
     let mut part = model.clone();
     for flow in &mut part.flows {
@@ -79,7 +80,7 @@ fn only(model: &Model, order: impl Fn(&Line, &Line) -> Ordering) -> Model {
     part
 }
 
-/// The lesser of two bounds, where there is any.
+/// The minimum of two bounds, as far as there are any.
 pub(crate) fn lesser<N: crate::number::Number>(one: Option<N>, other: Option<N>) -> Option<N> {
     match (one, other) {
         (Some(one), Some(other)) => Some(if other.compare(&one) == Ordering::Less { other } else { one }),

@@ -1,8 +1,8 @@
 //! Network calculus: worst-case delay and backlog of a network, exact where the input is rational.
 //!
-//! The judge of the house that knows no simulator: it shares with it the validated plan and the lengths of frames on a
-//! wire, and nothing that says how a switch works. A [`Model`] of servers and flows comes from a compiled test or from a
-//! file of another tool; [`analyse`] bounds it by one method; both are values, without a file or a clock.
+//! An independent judge that does not use the simulator: they share the validated plan and the frame lengths on a wire,
+//! but nothing about how a switch works. A [`Model`] of servers and flows comes from a compiled test or from a file of
+//! another tool; [`analyse`] bounds it by one method; both are values, without a file or a clock.
 #![forbid(unsafe_code)]
 
 mod analysis;

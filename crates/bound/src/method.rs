@@ -1,13 +1,13 @@
-//! The methods, and what is chosen of an analysis.
+//! Methods and settings of an analysis.
 
 use crate::values::Settings;
 
-/// A method.
+/// A method of analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// Total flow analysis.
     Tfa,
-    /// Separated flow analysis: each server's left-over, then all of them as one.
+    /// Separated flow analysis: left-over service of each server, then their convolution.
     Sfa,
     /// Pay multiplexing only once.
     Pmoo,
@@ -16,7 +16,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// As the command line writes it.
+    /// Name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Tfa => "tfa",
@@ -31,13 +31,13 @@ impl Method {
     }
 }
 
-/// What is asked, understood.
+/// A parsed question.
 #[derive(Clone, Copy, Debug)]
 pub struct Choice {
     /// The method.
     pub method: Method,
-    /// How servers serve.
+    /// Settings of the service.
     pub settings: Settings,
-    /// Whether doubles rounded outward do.
+    /// Whether doubles rounded outward are used.
     pub rounded: bool,
 }

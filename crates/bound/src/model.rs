@@ -1,4 +1,4 @@
-//! The network as an analysis sees it: servers, and flows that pass them along trees.
+//! Model of a network for an analysis: servers, and flows that pass them along trees.
 
 use std::collections::BTreeMap;
 
@@ -12,85 +12,85 @@ use crate::rules::{Fragments, Rule};
 /// A network of servers.
 #[derive(Clone, Debug, Default)]
 pub struct Model {
-    /// What it is called.
+    /// Name of the network.
     pub name: String,
-    /// What an instant is counted in.
+    /// Unit of time.
     pub unit: TimeUnit,
-    /// Its servers: output ports.
+    /// Servers: output ports.
     pub servers: Vec<Server>,
     /// Its flows.
     pub flows: Vec<Flow>,
-    /// What its file asks for, where the caller does not say.
+    /// Settings that its file requests, if the caller leaves them open.
     pub wishes: Wishes,
-    /// What the input rests on besides the method, one sentence each.
+    /// Assumptions of the input besides those of the method, one sentence each.
     pub assumptions: Vec<String>,
-    /// Bounds that may not be exceeded.
+    /// Upper limits of delays.
     pub limits: Vec<Limit>,
-    /// What to know of the network, one sentence each.
+    /// Remarks on the network, one sentence each.
     pub notes: Vec<String>,
-    /// Flows that a schedule bounds.
+    /// Flows with a bound by their schedule.
     pub scheduled: Vec<Scheduled>,
-    /// Where frames may be dropped.
+    /// Places that may drop frames.
     pub places: Vec<Place>,
 }
 
-/// Where frames are dropped that find no room or are not let pass.
+/// A place that drops frames if they do not fit or are not admitted.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// What it is, as texts name it.
+    /// Name in texts.
     pub name: String,
-    /// The flows whose frames it may drop.
+    /// Indices of the flows whose frames it may drop.
     pub flows: Vec<usize>,
-    /// What it takes.
+    /// Condition for accepting frames.
     pub takes: Takes,
 }
 
-/// What waits together: flows, each with a step of it, and the most bits of them that find room.
+/// Traffic with a common bound: flows, each with a step of it, and the greatest number of their bits that fit.
 pub type Waiting = (Vec<(usize, usize)>, Option<Rational>);
 
-/// What a place takes of the frames that come to it.
+/// Condition under which a place accepts frames.
 #[derive(Clone, Debug)]
 pub enum Takes {
-    /// So many bits of all that waits at these steps of flows.
+    /// Limited room for all traffic that waits at steps of flows.
     Room {
-        /// What waits together: flows, each with a step of it, and the most bits of them that find room before they come
-        /// to this place.
+        /// Traffic with a common bound: flows, each with a step of it, and the greatest number of their bits that fit
+        /// before they come to this place.
         parts: Vec<Waiting>,
-        /// On the wire.
+        /// Room in bits on the wire.
         bits: Rational,
     },
-    /// What keeps to a bucket, of all that comes to these steps of flows.
+    /// A bucket for all traffic that comes to steps of flows.
     Contract {
-        /// Flows, each with a step of it, and the least time from where it enters the network to there.
+        /// Flows, each with a step of it, and the least time from its entry into the network to there.
         of: Vec<((usize, usize), Rational)>,
-        /// The bucket, of bits on the wire.
+        /// The bucket, in bits on the wire.
         bucket: Bucket<Rational>,
-        /// For how long it is kept.
+        /// Duration for which it holds.
         run: Rational,
     },
-    /// What comes while a gate is open.
+    /// A gate that must be open when frames come.
     Opening {
-        /// When frames come.
+        /// Arrival times of the frames.
         of: Vec<Comes>,
-        /// When it is open.
+        /// Open times of the gate.
         openings: Openings,
     },
-    /// Not everything, and why.
+    /// It does not accept everything, for this reason.
     NotAll(String),
 }
 
-/// What an instant is counted in.
+/// Unit of time of a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TimeUnit {
     /// Seconds; data in bits.
     #[default]
     Seconds,
-    /// Whatever the file means: it gives no unit at all.
+    /// The file's own unit: it states none.
     Own,
 }
 
 impl TimeUnit {
-    /// As answers write it.
+    /// Name in answers.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Seconds => "s",
@@ -99,62 +99,62 @@ impl TimeUnit {
     }
 }
 
-/// In which order a server serves frames of one class.
+/// Order in which a server serves frames of one class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Multiplexing {
-    /// What comes first is served first.
+    /// First in, first out.
     Fifo,
-    /// In any order, as long as something is served.
+    /// Any order, as long as something is served (work-conserving).
     Arbitrary,
 }
 
-/// What a file asks for.
+/// Settings requested by a file.
 #[derive(Clone, Debug, Default)]
 pub struct Wishes {
     /// The order of service.
     pub multiplexing: Option<Multiplexing>,
-    /// Whether what comes over one link is capped by that link.
+    /// Whether the traffic of one link is limited by that link.
     pub grouping: Option<bool>,
-    /// Whether frames are received whole before they go on.
+    /// Whether frames are received completely before they are forwarded.
     pub packetizer: bool,
 }
 
 /// An output port.
 #[derive(Clone, Debug)]
 pub struct Server {
-    /// Its name, once in a model.
+    /// Name, unique in a model.
     pub name: String,
-    /// What it guarantees: the maximum of these.
+    /// Guaranteed service: the maximum of these.
     pub service: Vec<RateLatency<Rational>>,
-    /// The rate of the link behind it: nothing leaves faster.
+    /// Rate of the link behind it, which limits its output.
     pub capacity: Option<Rational>,
-    /// What a schedule keeps from all flows: windows, where there are any.
+    /// Windows of a schedule, closed to all flows, if there are any.
     pub reserved: Option<Reserved>,
     /// Rules of its classes beside strict priority.
     pub rules: BTreeMap<u8, Rule<Rational>>,
-    /// Which classes send frames in fragments, where any does.
+    /// Preemptable classes, if there are any.
     pub fragments: Option<Fragments<Rational>>,
-    /// Of classes whose buffer is known, the most bits that wait in order of arrival, beside the frame on the line: what
-    /// finds no more room is lost.
+    /// Greatest number of bits that wait in order of arrival, by class, for buffers of known size, without the frame on
+    /// the line; frames beyond it are lost.
     pub buffers: BTreeMap<u8, Rational>,
-    /// Line of the file it is written in; 0 where there is none.
+    /// Line in the file; 0 if there is none.
     pub line: u32,
 }
 
-/// What windows of time-triggered frames take of a line, under each integration of SAE AS6802 (Zhao, Pop, Li, Chen, Xiong: "Timing
-/// analysis of rate-constrained traffic in TTEthernet using network calculus", Real-Time Systems 53, 2017; how windows of several
-/// flows lie to one another is not used here).
+/// Line time that windows of time-triggered frames take, under each integration of SAE AS6802 (Zhao, Pop, Li, Chen,
+/// Xiong: "Timing analysis of rate-constrained traffic in TTEthernet using network calculus", Real-Time Systems 53,
+/// 2017; the relative position of several flows' windows is not used here).
 #[derive(Clone, Debug)]
 pub struct Reserved {
-    /// Of each window the bits that may pass in it, and how often it comes.
+    /// Bits that may pass in each window, and its period.
     pub windows: Vec<(Rational, Rational)>,
-    /// Whether a frame that would not be through before a window does not begin, or begins in vain.
+    /// Whether a frame that would not end before a window does not begin, or begins in vain.
     pub guarded: bool,
 }
 
 impl Reserved {
-    /// What is lost of the line to frames of which `longest` is the longest, at most so much in any time. A window of `w` in a
-    /// period `T` is in any time `t` at most `w·(1 − w/(C·T)) + t·w/T`.
+    /// Greatest line time lost to frames of which `longest` is the longest, in any time. A window of `w` in a period
+    /// `T` takes at most `w·(1 − w/(C·T)) + t·w/T` of any time `t`.
     pub fn of(&self, longest: &Rational, rate: &Rational) -> Bucket<Rational> {
         let mut all = Bucket { burst: Rational::ZERO, rate: Rational::ZERO };
         for (bits, period) in &self.windows {
@@ -170,76 +170,76 @@ impl Reserved {
 /// A flow.
 #[derive(Clone, Debug)]
 pub struct Flow {
-    /// Its name, once in a model.
+    /// Name, unique in a model.
     pub name: String,
-    /// What it sends at most: the minimum of these.
+    /// Arrival curve: the minimum of these.
     pub arrival: Vec<Bucket<Rational>>,
-    /// Its longest frame, in bits; zero where nobody says.
+    /// Longest frame, in bits; zero if unknown.
     pub longest_frame: Rational,
-    /// Where it goes: each step after the one before it.
+    /// Path or tree: each step after the one before it.
     pub steps: Vec<Step>,
-    /// Where it ends.
+    /// Ends of the flow.
     pub targets: Vec<Target>,
-    /// Line of the file it is written in; 0 where there is none.
+    /// Line in the file; 0 if there is none.
     pub line: u32,
 }
 
 /// A server that a flow passes.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// The server.
+    /// Index of the server.
     pub server: usize,
-    /// Its class there: a lower number is served before a higher.
+    /// Class there: a lower number is served first.
     pub class: u8,
-    /// The step before, an index into [`Flow::steps`]; none of the first.
+    /// Index of the previous step in [`Flow::steps`]; `None` for the first.
     pub before: Option<usize>,
-    /// What it waits for before the server, at most: wires and forwarding.
+    /// Greatest wait before the server: wires and forwarding.
     pub wait: Rational,
-    /// How much of that may vary from frame to frame.
+    /// Part of the wait that may vary from frame to frame.
     pub variation: Rational,
 }
 
 /// An end of a flow.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// Its name.
+    /// Name of the target.
     pub name: String,
-    /// The last server on the way to it, an index into [`Flow::steps`].
+    /// Index in [`Flow::steps`] of the last server on the path to it.
     pub last: usize,
-    /// What comes after that server.
+    /// Delay after that server.
     pub wait: Rational,
-    /// Whether no time bounds how late what comes there is, whatever its servers guarantee.
+    /// Whether the delay there is unbounded, whatever its servers guarantee.
     pub unbounded: bool,
 }
 
-/// A delay that may not be exceeded.
+/// An upper limit of a delay.
 #[derive(Clone, Debug)]
 pub struct Limit {
-    /// The flow; all where none is named.
+    /// Name of the flow; `None`: all flows.
     pub flow: Option<String>,
-    /// At most this, in the unit of the model.
+    /// The limit, in the unit of the model.
     pub at_most: Rational,
-    /// As it is written.
+    /// The limit as written.
     pub written: String,
-    /// Line of the file.
+    /// Line in the file.
     pub line: u32,
 }
 
-/// A flow whose delay is that of its schedule.
+/// A flow whose delay follows from its schedule.
 #[derive(Clone, Debug)]
 pub struct Scheduled {
-    /// Its name.
+    /// Name of the flow.
     pub name: String,
-    /// Targets, the names of the servers on the way, and the delay; none where a window may be missed again and again.
+    /// Targets, names of the servers on the path, and delay; `None` if a window may be missed repeatedly.
     pub targets: Vec<(String, Vec<String>, Option<Rational>)>,
-    /// Places of which it is not proved that they take all its frames, and why.
+    /// Places not proved to accept all its frames, with reasons.
     pub drops: Vec<(String, String)>,
 }
 
-/// What a flow waits for on the way to a server.
+/// A server on a path, with the wait before it.
 #[derive(Clone, Debug)]
 pub struct Passage {
-    /// The server.
+    /// Index of the server.
     pub server: usize,
     /// [`Step::class`].
     pub class: u8,
@@ -256,7 +256,7 @@ impl From<usize> for Passage {
 }
 
 impl Flow {
-    /// A flow without a way yet.
+    /// A flow without a path yet.
     pub fn new(name: impl Into<String>, arrival: Vec<Bucket<Rational>>) -> Self {
         Self {
             name: name.into(),
@@ -268,7 +268,7 @@ impl Flow {
         }
     }
 
-    /// Adds the way to a target. What it shares with the beginning of another way is passed once.
+    /// Adds the path to a target. A common beginning with another path is passed once.
     pub fn add_target(
         &mut self,
         name: impl Into<String>,
@@ -288,7 +288,7 @@ impl Flow {
         }
     }
 
-    /// The steps to `last`, in their order.
+    /// The steps to `last`, in order.
     pub fn path(&self, last: usize) -> Vec<usize> {
         let mut path: Vec<usize> =
             core::iter::successors(Some(last), |step| self.steps[*step].before).collect();
@@ -296,14 +296,14 @@ impl Flow {
         path
     }
 
-    /// A server that the way to `last` passes twice.
+    /// A server that the path to `last` passes twice.
     fn twice(&self, last: usize) -> Option<usize> {
         let mut seen: Vec<usize> = self.path(last).into_iter().map(|step| self.steps[step].server).collect();
         seen.sort_unstable();
         seen.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
     }
 
-    /// What it sends in the long run.
+    /// Long-term rate of the flow.
     pub fn rate(&self) -> &Rational {
         self.arrival.iter().map(|bucket| &bucket.rate).min().unwrap_or(&Rational::ZERO)
     }
@@ -324,14 +324,14 @@ impl Server {
         }
     }
 
-    /// Its rate in the long run.
+    /// Long-term rate of the server.
     pub fn rate(&self) -> &Rational {
         self.service.iter().map(|piece| &piece.rate).max().unwrap_or(&Rational::ZERO)
     }
 }
 
 impl Model {
-    /// How much of each server is asked for in the long run.
+    /// Long-term load of each server.
     pub fn loads(&self) -> Vec<Rational> {
         let mut longest = vec![Rational::ZERO; self.servers.len()];
         for (flow, step) in self.flows.iter().flat_map(|flow| flow.steps.iter().map(move |step| (flow, step)))
@@ -351,12 +351,12 @@ impl Model {
         rates.iter().zip(&self.servers).map(|(rate, server)| rate / server.rate()).collect()
     }
 
-    /// The flows that pass a server, in their order.
+    /// The flows that pass a server, in order.
     pub fn flows_at(&self, server: usize) -> impl Iterator<Item = &Flow> {
         self.flows.iter().filter(move |flow| flow.steps.iter().any(|step| step.server == server))
     }
 
-    /// Forgets servers that no flow passes.
+    /// Removes servers that no flow passes.
     pub(crate) fn drop_idle(&mut self) {
         let mut used = vec![false; self.servers.len()];
         for step in self.flows.iter().flat_map(|flow| &flow.steps) {
@@ -376,10 +376,10 @@ impl Model {
         }
     }
 
-    /// Whether the values are such as an analysis may meet. Readers check more; this holds for every model.
+    /// Checks that the values are valid for an analysis. Readers check more; this holds for every model.
     ///
     /// # Errors
-    /// Everything that is wrong, in order.
+    /// All errors, in order.
     pub fn check(&self) -> Result<(), Vec<Diagnostic>> {
         let mut found = Vec::new();
         let mut names = BTreeMap::new();
@@ -415,10 +415,10 @@ impl Model {
         if found.is_empty() { Ok(()) } else { Err(found) }
     }
 
-    /// Refuses servers that more is asked of than they serve; not those that keep classes apart by rules.
+    /// Refuses overloaded servers, except those that separate classes by rules.
     ///
     /// # Errors
-    /// One for each, with the flows that pass it.
+    /// One error for each server, with the flows that pass it.
     pub fn check_loads(&self, loads: &[Rational]) -> Result<(), Vec<Diagnostic>> {
         let mut found = Vec::new();
         let over = loads.iter().enumerate().filter(|(_, load)| **load > Rational::ONE);
@@ -451,7 +451,7 @@ impl Model {
     }
 }
 
-/// What is wrong, the limit and the cure.
+/// Message, limit and cure of an error.
 type Fault = (&'static str, &'static str, &'static str);
 
 fn chosen<const N: usize>(all: [(bool, Fault); N]) -> Vec<Fault> {
@@ -485,7 +485,7 @@ fn flow_faults(flow: &Flow, new: bool) -> Vec<Fault> {
     ])
 }
 
-/// A finding about an input.
+/// A diagnostic about an input.
 pub(crate) fn problem(line: u32, element: &str, message: &str, limit: &str, cure: &str) -> Diagnostic {
     Diagnostic {
         line,

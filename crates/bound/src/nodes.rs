@@ -1,4 +1,4 @@
-//! The model laid out for an analysis: a node is one class of one server, a hop is one flow at one node.
+//! The model as a graph for an analysis: a node is one class of one server, a hop is one flow at one node.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,24 +8,24 @@ use crate::rational::Rational;
 /// One class of one server.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Node {
-    /// The server.
+    /// Index of the server.
     pub server: usize,
-    /// The class.
+    /// Number of the class.
     pub class: u8,
-    /// Its hops, by the node they come from over one link; those that begin here by themselves.
+    /// Hops by the link over which they come; those that begin here are separate.
     pub groups: Vec<Group>,
-    /// Nodes of the same server that are served before it.
+    /// Nodes of the same server that are served first.
     pub higher: Vec<usize>,
-    /// The longest frame of the classes below, which may be on the wire already, or as much of it as cannot be cut.
+    /// Longest frame of the classes below, which may be on the wire already, or its uncuttable part.
     pub blocking: Rational,
-    /// Its frames are sent in fragments where express ones wait.
+    /// Whether its frames are sent in fragments when express ones wait.
     pub preemptable: bool,
 }
 
-/// What comes to a node over one link.
+/// Hops that come to a node over one link.
 #[derive(Clone, Debug)]
 pub(crate) struct Group {
-    /// The server before that link; none of what begins here.
+    /// Server before that link; `None` for flows that begin here.
     pub from: Option<usize>,
     /// Indices of the hops.
     pub hops: Vec<usize>,
@@ -36,17 +36,17 @@ pub(crate) struct Group {
 /// One flow at one node.
 #[derive(Clone, Debug)]
 pub(crate) struct Hop {
-    /// The flow.
+    /// Index of the flow.
     pub flow: usize,
-    /// The node.
+    /// Index of the node.
     pub node: usize,
-    /// The hop before.
+    /// Index of the previous hop.
     pub before: Option<usize>,
-    /// Hops that follow.
+    /// Indices of the next hops.
     pub after: Vec<usize>,
 }
 
-/// A model laid out.
+/// The graph of a model.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     /// All nodes, by server and class.
@@ -55,7 +55,7 @@ pub(crate) struct Layout {
     pub hops: Vec<Hop>,
     /// The first hop of each flow.
     pub first: Vec<usize>,
-    /// Nodes in an order in which each comes after what it depends on; nodes that depend on one another together.
+    /// Nodes in an order in which each comes after those on which it depends; mutually dependent nodes together.
     pub order: Vec<Vec<usize>>,
 }
 
@@ -144,7 +144,7 @@ fn components(nodes: &[Node], hops: &[Hop]) -> Vec<Vec<usize>> {
         if number[root] != unseen {
             continue;
         }
-        // The recursion as a list, so that a long path is no deep stack: (node, how many of its needs are seen).
+        // The recursion as a list, so that a long path needs no deep stack: (node, number of dependencies visited).
         let mut open = vec![(root, 0)];
         while let Some((node, seen)) = open.pop() {
             if seen == 0 {

@@ -1,17 +1,17 @@
-//! What an analysis computes with: exact fractions, or doubles rounded outward.
+//! Number types of an analysis: exact fractions, or doubles rounded outward.
 //!
-//! Every formula is written once, over [`Number`]. With [`Rational`] it is exact. With [`Enclosure`] each result is a
-//! pair of doubles that the exact result lies between, and the bound reported is the upper one: never optimistic. Where
-//! a formula compares, either answer must lead to a valid bound; the exact answer leads to the least.
+//! Every formula is written once, for [`Number`]. With [`Rational`] it is exact. With [`Enclosure`] each result is a
+//! pair of doubles that encloses the exact result, and the reported bound is the upper one: never optimistic. Where a
+//! formula compares, either outcome must lead to a valid bound; the exact outcome leads to the least.
 
 use core::cmp::Ordering;
 use core::fmt;
 
 use crate::rational::Rational;
 
-/// A number of an analysis.
+/// A number type of an analysis.
 pub trait Number: Clone + fmt::Debug + Send + Sync {
-    /// The number nearest to an exact value, or enclosing it.
+    /// The number nearest to an exact value, or an enclosure of it.
     fn of(exact: &Rational) -> Self;
     /// Zero.
     fn zero() -> Self;
@@ -21,13 +21,13 @@ pub trait Number: Clone + fmt::Debug + Send + Sync {
     fn minus(&self, other: &Self) -> Self;
     /// The product.
     fn times(&self, other: &Self) -> Self;
-    /// The quotient; the caller knows that `other` is not zero.
+    /// The quotient; `other` must not be zero.
     fn over(&self, other: &Self) -> Self;
-    /// The order, or a guess of it that no bound may rest on.
+    /// The order, or a guess, on which no bound may depend.
     fn compare(&self, other: &Self) -> Ordering;
-    /// The greater.
+    /// The maximum.
     fn greater(&self, other: &Self) -> Self;
-    /// The lesser.
+    /// The minimum.
     fn lesser(&self, other: &Self) -> Self;
     /// Whether it is certainly above zero.
     fn is_positive(&self) -> bool;
@@ -81,7 +81,7 @@ impl Number for Rational {
     }
 }
 
-/// Two doubles that a value lies between.
+/// An enclosure of a value by two doubles.
 #[derive(Clone, Copy, PartialEq)]
 pub struct Enclosure {
     low: f64,
@@ -104,7 +104,7 @@ impl fmt::Debug for Enclosure {
     }
 }
 
-/// A sum and what it lacks, exactly (Knuth's TwoSum); a sum without error is not widened.
+/// A sum and its rounding error, exactly (Knuth's TwoSum); a sum without error is not widened.
 fn sum(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
     let part = sum - a;

@@ -1,39 +1,39 @@
-//! When a stream gate is open, and whether all that comes to it comes then.
+//! Open times of a stream gate, and whether all frames come within them.
 
 use num_integer::Integer;
 
 use crate::rational::Rational;
 
-/// Phases of senders and gates against one another that are tried, at most.
+/// Greatest number of relative phases of senders and gates that are tried.
 const MOST_PHASES: i64 = 65_536;
 const PICOS_PER_SECOND: i128 = 1_000_000_000_000;
 
-/// When frames of a flow come to a gate: at instants a period apart, each within a time after it.
+/// Arrival times of a flow's frames at a gate: periodic instants, with a delay after each.
 #[derive(Clone, Debug)]
 pub struct Comes {
-    /// The flow, and the step of it behind the gate.
+    /// Flow, and its step after the gate.
     pub at: (usize, usize),
-    /// The first of these instants, ps.
+    /// First of these instants, ps.
     pub first: i64,
-    /// From one to the next, ps.
+    /// Period of the instants, ps.
     pub period: i64,
-    /// From an instant to the last bit of its frame at the gate, at least, s.
+    /// Least delay from an instant to the last bit of its frame at the gate, s.
     pub least: Rational,
-    /// The same at most but for what delays it otherwise than others, s.
+    /// Greatest delay but for what delays one frame more than another, s.
     pub fixed: Rational,
 }
 
-/// The list of a gate.
+/// Open times of a gate.
 #[derive(Clone, Debug)]
 pub struct Openings {
     base: i64,
     cycle: i64,
-    /// From when to when, after the beginning of a cycle; the last may end in the next one.
+    /// Open intervals relative to the beginning of a cycle; the last may end in the next one.
     open: Vec<(i64, i64)>,
 }
 
 impl Openings {
-    /// Of entries from an instant on: whether each is open, and for how long, ps.
+    /// Open times from a base instant and entries: whether each is open, and its length, ps.
     pub fn new(base: i64, entries: impl IntoIterator<Item = (bool, i64)>) -> Self {
         let (mut open, mut cycle) = (Vec::<(i64, i64)>::new(), 0);
         for (is_open, length) in entries {
@@ -52,7 +52,7 @@ impl Openings {
         Self { base, cycle, open }
     }
 
-    /// Whether all frames come while it is open, of which `shift` delays one more than another at most.
+    /// Whether all frames come while the gate is open, if `shift` is the greatest additional delay of a frame.
     pub fn hold(&self, comes: &Comes, shift: &Rational) -> bool {
         if self.cycle <= 0 || comes.period <= 0 {
             return false;
@@ -94,7 +94,7 @@ mod tests {
         Openings::new(7, entries.iter().copied()).hold(&comes, &picos(took.1))
     }
 
-    /// Instant by instant, over a common period and more.
+    /// Reference: instant by instant, over a common period and more.
     fn listed(entries: &[(bool, i64)], first: i64, period: i64, took: (i128, i128)) -> bool {
         let cycle: i64 = entries.iter().map(|entry| entry.1).sum();
         let is_open = |at: i64| {

@@ -1,15 +1,15 @@
 //! Bounds of FIFO networks by linear programmes of polynomial size (Bouillard, Performance Evaluation 153, 2022).
 //!
-//! A node is one class of one port; what the classes beside it leave it is its service curve, as total flow analysis
-//! has proved it: a maximum of rate-latency curves, of which each is a row. The network is cut into trees: of each
-//! node the link to the next node in the order of the file stays, the others are cut. Where a flow is cut it begins
-//! anew, with a burst that a programme bounds; separated flow analysis bounds it as a whole. In a tree rooted at the
-//! last node of a piece every node has as many dates as it is far from the root, and two; a date at one node is the
-//! date at the next at which what had come by then has left, which is what serving in order means. Delays known from
-//! total and separated flow analysis are rows of the programme, so it is never above them.
+//! A node is one class of one port; its service curve is the left-over of the other classes, as proved by total flow
+//! analysis: a maximum of rate-latency curves, each of which is a row. The network is cut into trees: for each node the
+//! link to the next node in the order of the file is kept, the others are cut. A flow that is cut begins anew, with a
+//! burst that a programme bounds; separated flow analysis bounds it as a whole. In a tree rooted at the last node of a
+//! piece every node has as many dates as its distance from the root, and two; a date at one node maps to the date at
+//! the next at which the arrivals up to it have left, which is FIFO service. Delays known from total and separated flow
+//! analysis are rows of the programme, so it is never above them.
 //!
-//! How long it takes from one node to another is one question, whichever flow asks it: it is asked once. Pieces that
-//! enter and leave a tree together are one sum in its programme (see [`tree`]).
+//! The delay from one node to another is the same question for every flow: it is solved once. Pieces that enter and
+//! leave a tree together are one sum in its programme (see [`tree`]).
 
 mod pieces;
 mod tree;
@@ -26,19 +26,19 @@ use crate::values::{Settings, Shift, Values};
 use pieces::{Analysis, Piece, Task};
 use tree::Tree;
 
-/// Rows a solver is given at a time, of more than one programme: what a call costs is shared by small ones.
+/// Least number of rows passed to a solver at a time, so that small programmes share the cost of a call.
 const ROWS_AT_A_TIME: usize = 600;
 
-/// Rounds around cycles.
+/// Greatest number of rounds around cycles.
 const MOST_ROUNDS: usize = 100;
 
-/// Solves programmes side by side: the multipliers of their rows, or nothing.
+/// Solves programmes side by side: returns the multipliers of their rows, or nothing.
 pub type Solver<'a> = dyn FnMut(&Scaled) -> Option<Vec<f64>> + 'a;
 
-/// Why a network is not analysed so.
+/// Why a network cannot be analysed by this method.
 pub(crate) struct Unfit(pub(crate) String);
 
-/// Delays of targets, and how many of the programmes were proved.
+/// Delays of targets, and the numbers of programmes proved and not.
 pub(crate) struct Found {
     pub(crate) ends: Vec<Vec<Option<Rational>>>,
     pub(crate) proved: usize,
@@ -79,7 +79,7 @@ pub(crate) fn analyse(
     Found { ends, proved: analysis.proved, unproved: analysis.unproved }
 }
 
-/// Of each node the link to the next node of a higher number stays, where all that takes it waits alike.
+/// For each node the kept link to the next node of a higher number, if all flows on it have the same wait.
 fn kept_links(model: &Model, layout: &Layout) -> Vec<Option<usize>> {
     let mut links: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
     for (index, hop) in layout.hops.iter().enumerate() {
@@ -93,7 +93,7 @@ fn kept_links(model: &Model, layout: &Layout) -> Vec<Option<usize>> {
     for ((from, to), hops) in links {
         let alike =
             hops.iter().all(|hop| step(*hop).variation.is_zero() && step(*hop).wait == step(hops[0]).wait);
-        // In the order of the map the first that fits is the next.
+        // The map is ordered, so the first match is the next node.
         if to > from && alike && next[from].is_none() {
             next[from] = Some(to);
         }
@@ -119,7 +119,7 @@ impl Analysis<'_> {
             let place = match stays {
                 Some(before) => {
                     let (piece, position) = self.place[before];
-                    // Of a flow that goes two ways only one is a link that stays, so a piece never branches.
+                    // For a flow with two next hops only one link is kept, so a piece never branches.
                     self.pieces[piece].hops.push(hop);
                     (piece, position + 1)
                 }
@@ -137,7 +137,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// What separated flow analysis says of every piece and how far it has come.
+    /// Delays of every piece by separated flow analysis, from each node.
     fn separate(&mut self) {
         let Some((values, total)) = &self.separated else { return };
         for piece in &self.pieces {
@@ -158,7 +158,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// Bursts of all pieces that begin at a cut, round by round: those first that depend on none.
+    /// Bursts of all pieces that begin at a cut, round by round: first those that depend on none.
     fn bursts(&mut self, solve: &mut Solver<'_>) {
         let cut: Vec<(usize, usize)> = (0..self.pieces.len())
             .filter(|piece| self.pieces[*piece].from.is_some())
@@ -193,15 +193,15 @@ impl Analysis<'_> {
         tasks.iter().map(|task| solved[task].clone()).collect()
     }
 
-    /// The curve of a piece that is cut off with a burst.
+    /// The curve of a piece that is cut off, with its burst.
     fn begun_with(&self, piece: usize, burst: Rational) -> Arrival<Rational> {
         let hop = self.pieces[piece].hops[0];
         let rate = self.model.flows[self.layout.hops[hop].flow].rate().clone();
         Arrival::bucket(burst, rate).delayed(&self.step(hop).variation)
     }
 
-    /// Around cycles: total and separated flow analysis have proved how much flows are shifted there. With bursts that hold
-    /// programmes find bursts that hold and are less, again and again; each is rounded up so that fractions stay short.
+    /// Around cycles: total and separated flow analysis have proved the shifts of flows there. With valid bursts,
+    /// programmes find valid bursts that are less, repeatedly; each is rounded up so that fractions stay short.
     fn around(&mut self, cuts: &[(usize, usize)], solve: &mut Solver<'_>) {
         for (piece, _) in cuts {
             self.pieces[*piece].arrival = self.shifted(*piece);
@@ -226,7 +226,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// What a piece brings by total or separated flow analysis, whichever shifts it less.
+    /// The curve of a piece by total or separated flow analysis, whichever shifts it less.
     fn shifted(&self, piece: usize) -> Option<Arrival<Rational>> {
         let hop = self.pieces[piece].hops[0];
         let curve = self.model.flows[self.layout.hops[hop].flow].arrival.clone();
@@ -235,14 +235,14 @@ impl Analysis<'_> {
         Some(Arrival::new(curve).delayed(least))
     }
 
-    /// Whether all that comes to a node, and to those before it in its tree, is known.
+    /// Whether all arrivals at a node, and at those before it in its tree, are known.
     fn is_known(&self, root: usize) -> bool {
         self.tree(root)
             .iter()
             .all(|node| self.at[*node].iter().all(|(piece, _)| self.pieces[*piece].arrival.is_some()))
     }
 
-    /// The nodes whose links that stay lead to `root`, each before the next; `root` last.
+    /// The nodes whose kept links lead to `root`, each before the next; `root` last.
     fn tree(&self, root: usize) -> Vec<usize> {
         let mut nodes = vec![root];
         let mut at = 0;
@@ -286,15 +286,15 @@ impl Analysis<'_> {
         ends
     }
 
-    /// The delay along hops by separated flow analysis, also over links that are cut: the pieces pay for their bursts one by
-    /// one, which this does not.
+    /// The delay along hops by separated flow analysis, also over cut links: the pieces each pay for their bursts,
+    /// which this avoids.
     fn apart(&self, hops: &[usize]) -> Option<Rational> {
         let (values, total) = self.separated.as_ref()?;
         let steady = hops[1..].iter().all(|hop| self.step(*hop).variation.is_zero());
         if steady { crate::separate::in_order(values, self.layout, total, hops) } else { None }
     }
 
-    /// The pieces on the way to each target of a flow, from the last, and how much of each.
+    /// The pieces on the path to each target of a flow, from the last, and the part of each.
     fn ways(&self, flow: usize) -> Vec<Vec<Task>> {
         let mut ways = Vec::new();
         for target in &self.model.flows[flow].targets {
@@ -310,7 +310,7 @@ impl Analysis<'_> {
         ways
     }
 
-    /// The nodes from one to another on links that stay.
+    /// The nodes from one to another on kept links.
     fn along(&self, first: usize, last: usize) -> Vec<usize> {
         let mut nodes = vec![first];
         while let Some(node) = nodes.last().filter(|node| **node != last).and_then(|node| self.next[*node]) {
@@ -326,7 +326,7 @@ impl Analysis<'_> {
             .try_fold(Rational::ZERO, |sum, node| Some(&sum + self.total.bounds[*node].delay.as_ref()?))
     }
 
-    /// What the programmes prove, of each task once.
+    /// Proved results of the programmes, for each distinct task.
     fn solved(&mut self, tasks: &[Task], solve: &mut Solver<'_>) -> BTreeMap<Task, Option<Rational>> {
         let mut found: BTreeMap<Task, Option<Rational>> = tasks.iter().map(|task| (*task, None)).collect();
         let list: Vec<Task> = found.keys().copied().collect();
@@ -370,7 +370,7 @@ impl Analysis<'_> {
             at = end;
             // Rows and objective were scaled; which rows bind does not depend on that.
             let proved = own.and_then(|own| programme.proved(own)).or_else(|| {
-                // One that a solver gives up in company may be solved alone.
+                // A programme that a solver gives up among others may be solved alone.
                 let mut alone = Scaled::default();
                 programme.append_to(&mut alone);
                 solve(&alone).and_then(|own| programme.proved(&own))

@@ -1,8 +1,8 @@
-//! Linear programmes, and the exact value of what a solver in doubles says of one.
+//! Linear programmes, with an exact proof of a solver's result in doubles.
 //!
-//! A solver's answer is a guess at which rows bind. The multipliers of these rows are solved for again in fractions; if
-//! none is negative and they add up to the objective exactly, weak duality makes `b · y` an upper bound of the programme,
-//! whatever the solver did. That value is reported. Without such a proof there is none.
+//! A solver's answer is a guess at which rows bind. The multipliers of these rows are computed again in fractions; if
+//! none is negative and they add up to the objective exactly, weak duality makes `b · y` an upper bound of the
+//! programme, whatever the solver did. That value is reported. Without such a proof there is none.
 
 use std::collections::BTreeMap;
 
@@ -14,31 +14,31 @@ use crate::sparse::{Equation, System};
 pub(crate) struct Programme {
     /// Coefficients of each row by variable.
     pub(crate) rows: Vec<Vec<(usize, Rational)>>,
-    /// The right-hand sides.
+    /// Right-hand sides.
     pub(crate) limits: Vec<Rational>,
-    /// What is maximised.
+    /// Objective, to be maximised.
     pub(crate) objective: Vec<(usize, Rational)>,
-    /// The size of each variable, by which a solver's copy is scaled.
+    /// Size of each variable, for scaling the solver's copy.
     pub(crate) scales: Vec<f64>,
 }
 
-/// Several programmes side by side, in doubles: what a solver is given. Rows are in compressed form.
+/// Several programmes side by side, in doubles, as input of a solver. Rows are in compressed form.
 #[derive(Clone, Debug, Default)]
 pub struct Scaled {
-    /// Where each row begins in `columns` and `values`; one more than there are rows.
+    /// Index of each row in `columns` and `values`, and the end.
     pub starts: Vec<usize>,
-    /// Variables.
+    /// Variable of each coefficient.
     pub columns: Vec<usize>,
     /// Coefficients.
     pub values: Vec<f64>,
     /// Right-hand sides.
     pub limits: Vec<f64>,
-    /// What is maximised, by variable.
+    /// Objective, to be maximised, by variable.
     pub objective: Vec<f64>,
 }
 
 impl Programme {
-    /// Adds `row · x ≤ limit`; terms of one variable are added up.
+    /// Adds the row `row · x ≤ limit`; terms of one variable are added up.
     pub(crate) fn at_most(
         &mut self,
         row: impl IntoIterator<Item = (Option<usize>, Rational)>,
@@ -61,7 +61,7 @@ impl Programme {
         self.scales.len() - 1
     }
 
-    /// Puts this programme behind others.
+    /// Appends this programme to others.
     pub(crate) fn append_to(&self, scaled: &mut Scaled) {
         if scaled.starts.is_empty() {
             scaled.starts.push(0);
@@ -86,20 +86,20 @@ impl Programme {
         for (variable, coefficient) in &self.objective {
             objective[*variable] = coefficient.to_f64_down() * self.scales[*variable];
         }
-        // Programmes side by side weigh alike.
+        // Programmes side by side have equal weights.
         let largest = objective.iter().fold(0.0_f64, |largest, value| largest.max(value.abs()));
         scaled
             .objective
             .extend(objective.iter().map(|value| value / if largest > 0.0 { largest } else { 1.0 }));
     }
 
-    /// An upper bound, of multipliers as a solver in doubles found them. `None`: they prove nothing.
+    /// An upper bound from multipliers that a solver in doubles found. `None`: they prove nothing.
     pub(crate) fn proved(&self, multipliers: &[f64]) -> Option<Rational> {
         let largest = multipliers.iter().fold(0.0_f64, |largest, value| largest.max(value.abs()));
         if !largest.is_finite() || multipliers.len() != self.rows.len() {
             return None;
         }
-        // Rows that bind a little may be noise, or not: the strictest choice that proves something is taken.
+        // Rows with small multipliers may be noise, or not: the strictest choice with a proof is taken.
         [1e-9, 0.0, 1e-6].iter().find_map(|share| {
             let binding: Vec<usize> =
                 (0..self.rows.len()).filter(|row| multipliers[*row].abs() > share * largest).collect();
@@ -113,7 +113,7 @@ impl Programme {
         })
     }
 
-    /// Whether the rows, so often each, are the objective exactly.
+    /// Whether the rows, with these multipliers, add up to the objective exactly.
     fn adds_up(&self, multipliers: &[(usize, Rational)]) -> bool {
         let mut sum: BTreeMap<usize, Rational> = BTreeMap::new();
         for (row, multiplier) in multipliers {

@@ -1,8 +1,8 @@
 //! Exact fractions: two machine words where they fit, integers of any length where they do not.
 //!
-//! Nearly all of an analysis fits 128 bits, and there an addition costs what a few divisions cost. Nothing wraps and
-//! nothing is rounded: what does not fit goes on in [`BigInt`], and comes back when it fits again, so that equal values
-//! have equal forms.
+//! Nearly all of an analysis fits 128 bits, where an addition costs about as much as a few divisions. Nothing wraps and
+//! nothing is rounded: larger values continue in [`BigInt`], and return when they fit again, so that equal values have
+//! equal forms.
 
 use core::cmp::Ordering;
 use core::fmt;
@@ -73,7 +73,7 @@ impl Rational {
         matches!(self.0, Small(0, _))
     }
 
-    /// −1, 0 or 1.
+    /// Sign: −1, 0 or 1.
     pub fn signum(&self) -> i32 {
         match &self.0 {
             Small(n, _) => i32::from(n.signum() > 0) - i32::from(n.signum() < 0),
@@ -95,7 +95,7 @@ impl Rational {
 
     /// The least double that is not below it.
     pub fn to_f64_up(&self) -> f64 {
-        // Not −0 of zero.
+        // Not −0 for zero.
         0.0 - (-self).to_f64_down()
     }
 
@@ -126,7 +126,7 @@ impl Rational {
         if negative { -value } else { value }
     }
 
-    /// The exact value of a double; `None` of what is no number.
+    /// The exact value of a double; `None` for infinities and NaN.
     pub fn from_f64(value: f64) -> Option<Self> {
         if !value.is_finite() {
             return None;
@@ -163,14 +163,14 @@ impl Rational {
         Some(exact)
     }
 
-    /// Its distance from zero.
+    /// The absolute value.
     #[must_use]
     pub fn abs(&self) -> Self {
         if self.signum() < 0 { -self } else { self.clone() }
     }
 
-    /// A decimal number as a computer language writes it: `10`, `-2.5`, `1e-3`. `None` of anything else, and of an
-    /// exponent beyond ±4000.
+    /// A decimal number in the notation of programming languages: `10`, `-2.5`, `1e-3`. `None` for anything else, and
+    /// for an exponent beyond ±4000.
     pub fn decimal(text: &str) -> Option<Self> {
         let (mantissa, exponent) = match text.find(['e', 'E']) {
             Some(at) => (&text[..at], text[at + 1..].parse::<i32>().ok()?),
@@ -221,7 +221,7 @@ fn scaled(mut value: f64, mut power: i64) -> f64 {
     value
 }
 
-/// Of magnitudes, by Euclid; on 64 bits as soon as both fit.
+/// Greatest common divisor of magnitudes, by Euclid; on 64 bits as soon as both fit.
 fn gcd(a: i128, b: i128) -> i128 {
     let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
     while b != 0 {
@@ -340,7 +340,7 @@ impl PartialOrd for Rational {
 }
 
 impl fmt::Display for Rational {
-    /// `n/d`, or `n` of a whole number.
+    /// `n/d`, or `n` for a whole number.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Small(n, 1) => write!(f, "{n}"),

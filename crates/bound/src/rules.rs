@@ -1,4 +1,4 @@
-//! What a port promises a traffic class: the slope of a credit-based shaper, gates, frames in fragments.
+//! Rules of traffic classes at a port: the slope of a credit-based shaper, gates, fragments.
 
 use std::collections::BTreeSet;
 
@@ -15,42 +15,42 @@ pub enum Rule<N> {
     Gated(Gates<N>),
 }
 
-/// The idle slope of a credit-based shaper, by the port's own clock: in true time it lies between these.
+/// Idle slope of a credit-based shaper by the port's own clock; in true time it lies between these.
 #[derive(Clone, Debug)]
 pub struct Slope<N> {
-    /// At least; while its gate is open, where it has one.
+    /// Least slope; while its gate is open, if it has one.
     pub least: N,
-    /// At most.
+    /// Greatest slope.
     pub most: N,
-    /// The gate in front of it, where the port has gates.
+    /// Gate in front of it, if the port has gates.
     pub behind: Option<Behind<N>>,
 }
 
 /// The gate in front of a shaper.
 #[derive(Clone, Debug)]
 pub struct Behind<N> {
-    /// When it is closed.
+    /// Closed times of the gate.
     pub gates: Gates<N>,
-    /// How long it is open in any time, at most: a bucket of time.
+    /// Greatest open time in any time: a bucket of time.
     pub open: Bucket<N>,
 }
 
 /// Frames that are sent in fragments.
 #[derive(Clone, Debug)]
 pub struct Fragments<N> {
-    /// Classes whose frames are.
+    /// Preemptable classes.
     pub classes: BTreeSet<u8>,
-    /// The most of one that cannot be cut, with preamble and gap.
+    /// Greatest uncuttable part of a frame, with preamble and gap.
     pub uncut: N,
 }
 
-/// Bits that a further fragment takes: preamble, check sequence and gap.
+/// Bits of a further fragment: preamble, check sequence and gap.
 pub const CUT: i128 = 8 * (8 + 4 + 12);
 
-/// The shortest frame, with preamble and gap.
+/// Bits of the shortest frame, with preamble and gap.
 pub(crate) const SHORTEST: i128 = 8 * (64 + 20);
 
-/// How much more what is sent of express frames takes of the line, where each of them cuts another frame.
+/// Factor by which express traffic costs more line time if each of its frames cuts another.
 pub(crate) fn a_cut_for_each() -> Rational {
     Rational::new(SHORTEST + CUT, SHORTEST)
 }
@@ -73,22 +73,22 @@ impl Gates<Rational> {
 /// The gates of a class.
 #[derive(Clone, Debug)]
 pub struct Gates<N> {
-    /// The cycle, at least.
+    /// Least cycle time.
     pub cycle: N,
-    /// Stretches of it in which the gate is closed.
+    /// Intervals of the cycle in which the gate is closed.
     pub closed: Vec<Closed<N>>,
-    /// No frame begins for so long before a gate closes; `None`: one begins that is through by then.
+    /// Guard band before a closing in which no frame begins; `None`: a frame begins if it ends in time.
     pub guard: Option<N>,
-    /// Classes at the port whose gates are open at some instant at which that of this class is.
+    /// Classes at the port whose gates are open at some instant together with that of this class.
     pub beside: BTreeSet<u8>,
 }
 
-/// A stretch in which a gate is closed.
+/// An interval in which a gate is closed.
 #[derive(Clone, Debug)]
 pub struct Closed<N> {
-    /// At most so long.
+    /// Greatest length.
     pub length: N,
-    /// Whether a frame of another class may be on the wire when it ends.
+    /// Whether a frame of another class may be on the wire at its end.
     pub straddled: bool,
 }
 
@@ -108,7 +108,7 @@ impl Rule<Rational> {
     }
 }
 
-/// A share of a cycle that is closed, as a bucket of time; `None`: all of it.
+/// A closed part of a cycle as a bucket of time; `None`: all of it.
 pub(crate) fn in_any_time<N: Number>(whole: &N, cycle: &N) -> Option<Bucket<N>> {
     let rate = whole.over(cycle);
     let left = N::of(&Rational::ONE).minus(&rate);
@@ -116,7 +116,7 @@ pub(crate) fn in_any_time<N: Number>(whole: &N, cycle: &N) -> Option<Bucket<N>> 
 }
 
 impl<N: Number> Slope<N> {
-    /// What the class has in the long run, at least.
+    /// Least long-term rate of the class.
     pub fn over_all_time(&self) -> N {
         let open = self.behind.as_ref().map(|behind| behind.gates.closed_alone().map(|(_, open)| open));
         match open {
@@ -127,7 +127,7 @@ impl<N: Number> Slope<N> {
 }
 
 impl<N: Number> Gates<N> {
-    /// How long the gate is closed in any time, at most, and the share of the time that it is open.
+    /// Greatest closed time of the gate in any time, and its open share.
     pub(crate) fn closed_alone(&self) -> Option<(Bucket<N>, N)> {
         let all = self.closed.iter().fold(N::zero(), |sum, one| sum.plus(&one.length));
         let closed = in_any_time(&all, &self.cycle)?;

@@ -1,7 +1,7 @@
-//! Analyses that look at one flow and what the others leave it: separated flow analysis, and pay multiplexing once.
+//! Analyses of one flow and its left-over service: separated flow analysis, and pay multiplexing only once.
 //!
-//! Both turn the servers of a path into one. Separated flow analysis takes what each leaves and convolves; pay
-//! multiplexing once convolves first, so that a burst that goes along for several servers is paid for once. With
+//! Both turn the servers of a path into one. Separated flow analysis takes the left-over of each and convolves them;
+//! pay multiplexing only once convolves first, so that a burst that shares several servers is paid for once. With
 //! grouping, cross traffic that comes over one link is bounded together, as it was served together before; without,
 //! each flow by itself.
 
@@ -18,7 +18,7 @@ use crate::values::Values;
 /// Delays to each target of each flow. Flows that are bounded one by one need no total flow analysis.
 ///
 /// # Errors
-/// The servers of a cycle that no fixed point is proved for, or that the method does not look at.
+/// The servers of a cycle without a proved fixed point, or one that the method does not support.
 pub(crate) fn analyse<N: Number>(
     model: &Model,
     layout: &Layout,
@@ -64,7 +64,7 @@ pub(crate) fn analyse<N: Number>(
     Ok(ends)
 }
 
-/// The delay of a flow along `hops` where servers serve in order, of shifts by what the others leave.
+/// The delay of a flow along `hops` with FIFO servers, from shifts by left-over services.
 pub(crate) fn in_order<N: Number>(
     values: &Values<N>,
     layout: &Layout,
@@ -95,9 +95,9 @@ struct Separated<'a, N> {
     choice: Choice,
     values: Values<N>,
     services: Vec<Option<Service<N>>>,
-    /// How long anything may stay at each node.
+    /// Greatest delay of any traffic at each node.
     delays: Vec<Option<N>>,
-    /// Of each hop, where flows are bounded one by one.
+    /// Shift of each hop, if flows are bounded one by one.
     shifts: Option<Vec<Option<N>>>,
     /// Curves of sets of hops at one node.
     known: BTreeMap<Vec<usize>, Option<Arrival<N>>>,
@@ -110,7 +110,7 @@ impl<N: Number> Separated<'_, N> {
         source.delay(&self.path_service(hops)?)
     }
 
-    /// Server by server, where waits between them vary and the servers of the path are not one.
+    /// Sum over the servers, where waits between them vary, so that the servers of the path cannot be merged.
     fn by_parts(&mut self, hops: &[usize]) -> Option<N> {
         let mut sum = N::zero();
         for hop in hops {
@@ -137,7 +137,7 @@ impl<N: Number> Separated<'_, N> {
         path
     }
 
-    /// What the other flows of a node leave a set of its hops.
+    /// Service left over by the other flows of a node for a set of its hops.
     fn left_over(&mut self, own: &BTreeSet<usize>) -> Option<Service<N>> {
         let layout = self.layout;
         let node = layout.hops[*own.first()?].node;
@@ -148,7 +148,7 @@ impl<N: Number> Separated<'_, N> {
         match self.choice.settings.multiplexing {
             Multiplexing::Arbitrary => service.left_over_arbitrary(&cross),
             Multiplexing::Fifo => {
-                // Each piece holds by itself; the one that serves these best is taken.
+                // Each piece holds by itself; the one with the least delay is taken.
                 let pieces = service.left_overs_fifo(&cross);
                 let curve = self.bound(&own.iter().copied().collect::<Vec<_>>())?;
                 let mut best: Option<(N, RateLatency<N>)> = None;
@@ -164,7 +164,7 @@ impl<N: Number> Separated<'_, N> {
         }
     }
 
-    /// A curve of what a set of hops of one node brings together.
+    /// The curve of a set of hops of one node together.
     fn bound(&mut self, hops: &[usize]) -> Option<Arrival<N>> {
         if hops.is_empty() {
             return Some(Arrival::none());
@@ -195,7 +195,7 @@ impl<N: Number> Separated<'_, N> {
                     parts.push(source.delayed(self.values.variation(*hop)));
                 }
                 Some(earlier) => {
-                    // Alone, each flow is a set by itself.
+                    // Without grouping, each flow is a set by itself.
                     let single = if self.choice.settings.grouping { 0 } else { *hop };
                     before.entry((layout.hops[earlier].node, single)).or_default().push(*hop);
                 }
@@ -207,7 +207,7 @@ impl<N: Number> Separated<'_, N> {
         Some(Arrival::sum(&parts.iter().collect::<Vec<_>>()))
     }
 
-    /// What leaves the node before, of hops that come from one.
+    /// The departures from the previous node, for hops that come from one.
     fn left(&mut self, hops: &[usize]) -> Option<Arrival<N>> {
         let layout = self.layout;
         let varied =
@@ -238,7 +238,7 @@ impl<N: Number> Separated<'_, N> {
         if !self.choice.settings.packetizer {
             return Some(output.delayed(&varied));
         }
-        // Frames that are received whole come in steps of a frame; and no later than anything may stay.
+        // Complete frames come in steps of a frame; and no later than the greatest delay.
         let frame =
             hops.iter().map(|hop| self.values.frame(layout, *hop).clone()).reduce(|a, b| a.greater(&b))?;
         let whole = output.plus(&Arrival::bucket(frame, N::zero()));
@@ -250,10 +250,10 @@ impl<N: Number> Separated<'_, N> {
         Some(output.delayed(&varied))
     }
 
-    /// What the others leave along a path, each paid for once: `sets` are the own hops at each node of it.
+    /// Left-over along a path, each cross flow paid for once: `sets` are the own hops at each node of it.
     ///
-    /// It holds for one piece of each server. Of all choices of pieces the one that serves the own flows best is taken; of
-    /// more than a few, of those alone that take the same piece everywhere.
+    /// It holds for one piece of each server. Of all choices of pieces the one with the least delay is taken; with too
+    /// many choices, only those with the same piece everywhere are tried.
     fn once(&mut self, sets: &[BTreeSet<usize>]) -> Option<Service<N>> {
         let layout = self.layout;
         let nodes: Vec<usize> = sets.iter().filter_map(|set| Some(layout.hops[*set.first()?].node)).collect();
@@ -294,7 +294,7 @@ impl<N: Number> Separated<'_, N> {
         best.map(|(_, service)| service)
     }
 
-    /// Cross traffic of a path: which hops enter together and the nodes they stay for.
+    /// Cross traffic of a path: the hops that enter together and the nodes for which they stay.
     fn segments(
         &self,
         nodes: &[usize],
@@ -308,7 +308,7 @@ impl<N: Number> Separated<'_, N> {
                     continue;
                 }
                 let before = layout.hops[*hop].before;
-                // Where the wait before a server varies, the servers of the path are not one to what passes.
+                // If the wait before a server varies, the servers of the path cannot be merged for the traffic.
                 let steady = |hop: usize| self.values.variation(hop).is_not_positive();
                 let on_path = |hop: usize, at: usize| nodes.get(at) == Some(&layout.hops[hop].node);
                 if position > 0 && steady(*hop) && before.is_some_and(|before| on_path(before, position - 1))
@@ -330,7 +330,7 @@ impl<N: Number> Separated<'_, N> {
     }
 }
 
-/// A server whose frames are received whole behind it: `β − l`.
+/// A server with complete reception of frames behind it: `β − l`.
 fn packetized<N: Number>(service: &Service<N>, frame: &N) -> Service<N> {
     let later = |piece: &RateLatency<N>| RateLatency {
         rate: piece.rate.clone(),
@@ -339,7 +339,7 @@ fn packetized<N: Number>(service: &Service<N>, frame: &N) -> Service<N> {
     Service::new(service.pieces().iter().map(later).collect())
 }
 
-/// Most choices of pieces that are all looked at.
+/// Greatest number of choices of pieces that are all tried.
 const MOST_CHOICES: usize = 64;
 
 /// One piece of each server, in all ways or in the plain ones.

@@ -1,30 +1,30 @@
 //! Sparse equations in fractions, solved by elimination.
 //!
-//! Rows that bind touch few variables each, and most equations are triangular: an unknown that one equation alone has, or an
-//! equation that has one unknown alone, costs no work in the others. What is left is eliminated shortest equation first.
+//! Binding rows have few variables each, and most equations are triangular: an unknown in only one equation, or an
+//! equation with only one unknown, costs no work in the others. The rest is eliminated shortest equation first.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::rational::Rational;
 
-/// The terms by unknown, and what they add up to.
+/// Terms by unknown, and their sum.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Equation {
     pub(crate) terms: BTreeMap<usize, Rational>,
     pub(crate) value: Rational,
 }
 
-/// Equations that are solved together.
+/// A system of equations.
 pub(crate) struct System {
-    /// Those that are open; the others are taken out.
+    /// Open equations; `None`: taken out.
     open: Vec<Option<Equation>>,
-    /// The open equations by their number of terms.
+    /// Open equations by their number of terms.
     shortest: BTreeSet<(usize, usize)>,
-    /// The open equations of each unknown.
+    /// Open equations of each unknown.
     uses: Vec<BTreeSet<usize>>,
-    /// Unknowns that one equation alone had when they were put here.
+    /// Unknowns that were in one equation only when they were added here.
     alone: Vec<usize>,
-    /// Each unknown by those solved after it.
+    /// Each unknown as a function of those solved after it.
     solved: Vec<(usize, Equation)>,
 }
 
@@ -45,7 +45,7 @@ impl System {
         }
     }
 
-    /// The unknowns; those that nothing determines are zero. `None`: the equations contradict one another.
+    /// The solution; undetermined unknowns are zero. `None`: the equations contradict one another.
     pub(crate) fn solved(mut self) -> Option<BTreeMap<usize, Rational>> {
         while let Some((index, pivot)) = self.next()? {
             self.eliminate(index, pivot)?;
@@ -59,7 +59,7 @@ impl System {
         Some(found)
     }
 
-    /// The equation to take out and the unknown it is solved for; nothing when all are.
+    /// The next equation and the unknown for which it is solved; inner `None` when all are done.
     #[expect(clippy::option_option, reason = "the outer says whether the equations go together")]
     fn next(&mut self) -> Option<Option<(usize, usize)>> {
         while let Some(unknown) = self.alone.pop() {

@@ -1,5 +1,5 @@
-//! Total flow analysis: each node bounds the delay of all it serves together, and a flow's bound is the sum over its
-//! path. What leaves a node is what came, that delay earlier.
+//! Total flow analysis: each node bounds the delay of all its traffic together, and a flow's bound is the sum over its
+//! path. The departures of a node are its arrivals, earlier by that delay.
 
 use crate::fixed_point;
 use crate::knowledge;
@@ -9,16 +9,16 @@ use crate::number::Number;
 use crate::rational::Rational;
 use crate::values::{Bound, Settings, Values};
 
-/// The analysis of a whole network.
+/// Result for a network.
 pub(crate) struct Total<N> {
-    /// One for each node.
+    /// Bounds of each node.
     pub bounds: Vec<Bound<N>>,
-    /// For each hop by how much a flow may have been shifted before it; `None`: not bounded.
+    /// Greatest shift of a flow before each hop; `None`: unbounded.
     pub shifts: Vec<Option<N>>,
 }
 
 impl<N> Total<N> {
-    /// Of a network for which nothing is proved.
+    /// The result for a network about which nothing is proved.
     pub(crate) fn nothing(layout: &Layout) -> Self {
         let bounds = layout.nodes.iter().map(|_| Bound::none()).collect();
         Self { bounds, shifts: layout.hops.iter().map(|_| None).collect() }
@@ -26,8 +26,7 @@ impl<N> Total<N> {
 }
 
 impl<N: Number> Total<N> {
-    /// Of each bound the lesser. What finds room is what found room by either, so no buffer is full that one analysis says
-    /// is not.
+    /// The minimum of both bounds of each node. A buffer counts as full only if both analyses say so.
     pub(crate) fn lessened(&mut self, other: Self) {
         for (own, other) in self.bounds.iter_mut().zip(other.bounds) {
             own.delay = knowledge::lesser(own.delay.take(), other.delay);
@@ -37,10 +36,10 @@ impl<N: Number> Total<N> {
     }
 }
 
-/// Why there is no answer.
+/// No fixed point can be proved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NoFixedPoint {
-    /// Servers that depend on one another.
+    /// Indices of the servers that depend on one another.
     pub servers: Vec<usize>,
 }
 
@@ -82,7 +81,7 @@ pub(crate) fn analyse<N: Number>(
     Ok(Total { bounds, shifts })
 }
 
-/// Exact values of shifts: of what was rounded, the upper bound.
+/// Exact values of shifts: the upper bound of enclosures.
 fn exact<N: Number>(shifts: &[Option<N>]) -> Vec<Option<Rational>> {
     let value = |shift: &N| shift.exact().or_else(|| Rational::from_f64(shift.upper()));
     shifts.iter().map(|shift| shift.as_ref().and_then(value)).collect()

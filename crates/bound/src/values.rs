@@ -1,4 +1,4 @@
-//! The values of a model as an analysis computes them.
+//! Values of a model in the number type of an analysis.
 
 use std::collections::BTreeMap;
 
@@ -9,45 +9,45 @@ use crate::number::Number;
 use crate::rational::Rational;
 use crate::rules::{self, Rule};
 
-/// How a total flow analysis counts.
+/// Settings of an analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// The order of service within a class.
     pub multiplexing: Multiplexing,
-    /// Whether what comes over one link is capped by that link.
+    /// Whether the traffic of one link is limited by that link.
     pub grouping: bool,
-    /// Whether frames are received whole before they go on.
+    /// Whether frames are received completely before they are forwarded.
     pub packetizer: bool,
     /// What shifts a flow at a server.
     pub shift: Shift,
 }
 
-/// What shifts a flow at a server: bounds what leaves it there.
+/// What shifts a flow at a server, and so bounds its departures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shift {
-    /// How long all traffic may stay.
+    /// The delay of all traffic.
     Delay,
-    /// The latency of what the others leave it.
+    /// The latency of the left-over service.
     LeftOver,
 }
 
-/// Values of the model as the analysis computes them.
+/// Values of a model.
 pub(crate) struct Values<N> {
     curves: Vec<Arrival<N>>,
     services: Vec<Service<N>>,
     capacities: Vec<Option<N>>,
     variations: Vec<N>,
-    /// The longest frame of each flow.
+    /// Longest frame of each flow.
     longest: Vec<N>,
     frames: BTreeMap<(usize, usize), N>,
     blocking: Vec<N>,
-    /// Of each node, what a schedule keeps.
+    /// Reserved windows at each node.
     reserved: Vec<Option<Arrival<N>>>,
-    /// Of each node, the rule of its class.
+    /// Rule of the class of each node.
     rules: Vec<Option<Rule<N>>>,
-    /// Of each server, the most of a frame that cannot be cut, where any is.
+    /// Uncuttable part of a frame at each server, if it has preemptable classes.
     uncut: Vec<Option<N>>,
-    /// Of each node, what waits in its buffer at most.
+    /// Buffer limit of each node.
     buffers: Vec<Option<N>>,
     settings: Settings,
 }
@@ -68,7 +68,7 @@ impl<N: Number> Values<N> {
             for (position, group) in node.groups.iter().enumerate() {
                 let Some(from) = group.from else { continue };
                 let longest = N::of(&group.longest_frame);
-                // The end of a frame that was cut may come right behind that of the one it was cut for.
+                // The end of a frame that was cut may follow that of its interrupter directly.
                 let mixed = model.servers[from].fragments.is_some();
                 let at_once = if mixed { longest.plus(&longest) } else { longest };
                 frames.insert((index, position), at_once);
@@ -106,22 +106,22 @@ impl<N: Number> Values<N> {
         }
     }
 
-    /// The rule of the class of a node, beside strict priority.
+    /// Rule of the class of a node, beside strict priority.
     pub(crate) fn rule(&self, node: usize) -> Option<&Rule<N>> {
         self.rules[node].as_ref()
     }
 
-    /// What a schedule keeps of the line of a node.
+    /// Line time of a node reserved by a schedule.
     pub(crate) fn reserved(&self, node: usize) -> Option<&Arrival<N>> {
         self.reserved[node].as_ref()
     }
 
-    /// The line of a node.
+    /// Line service of a node.
     pub(crate) fn line(&self, layout: &Layout, node: usize) -> &RateLatency<N> {
         &self.services[layout.nodes[node].server].pieces()[0]
     }
 
-    /// The fastest the line of a node may be.
+    /// Greatest line rate of a node.
     pub(crate) fn capacity(&self, layout: &Layout, node: usize) -> Option<N> {
         self.capacities[layout.nodes[node].server].clone()
     }
@@ -131,7 +131,7 @@ impl<N: Number> Values<N> {
         &self.blocking[node]
     }
 
-    /// How much of the longest frame of another node at its server a node may have to wait for.
+    /// Part of the longest frame of another node at its server for which a node may have to wait.
     pub(crate) fn hold_up(&self, layout: &Layout, node: usize, other: usize) -> N {
         let longest = self.longest_of(layout, other);
         let cuts = layout.nodes[other].preemptable && !layout.nodes[node].preemptable;
@@ -141,7 +141,7 @@ impl<N: Number> Values<N> {
         }
     }
 
-    /// What a node above takes of the line, where each of its frames may cut one of this node.
+    /// Line time of the traffic of a node above, if each of its frames may cut one of this node.
     pub(crate) fn with_cuts(
         &self,
         layout: &Layout,
@@ -159,7 +159,7 @@ impl<N: Number> Values<N> {
             .fold(N::zero(), |longest, frame| longest.greater(frame))
     }
 
-    /// How long what comes so may stay at a node that serves so; of one flow alone, whose frames keep their order.
+    /// Greatest delay of these arrivals with this service; `is_alone`: of one flow, whose frames keep their order.
     pub(crate) fn stay(&self, curve: &Arrival<N>, service: &Service<N>, is_alone: bool) -> Option<N> {
         match self.settings.multiplexing {
             Multiplexing::Fifo => curve.delay(service),
@@ -170,7 +170,7 @@ impl<N: Number> Values<N> {
         }
     }
 
-    /// What a group brings, each flow shifted by what it went through; and what of it each kind of cap leaves.
+    /// Arrivals of a group, each flow shifted by its path so far, limited by each kind of cap.
     fn group(
         &self,
         layout: &Layout,
@@ -201,7 +201,7 @@ impl<N: Number> Values<N> {
         Some(curve.limited(&Arrival::bucket(burst, capacity.clone())))
     }
 
-    /// All that comes to a node; `None`: not bounded.
+    /// All arrivals at a node; `None`: unbounded.
     pub(crate) fn aggregate(&self, layout: &Layout, node: usize, shifts: &[Option<N>]) -> Option<Arrival<N>> {
         let groups: Option<Vec<Arrival<N>>> = layout.nodes[node]
             .groups
@@ -212,7 +212,7 @@ impl<N: Number> Values<N> {
         Some(Arrival::sum(&groups?.iter().collect::<Vec<_>>()))
     }
 
-    /// What a node is guaranteed beside the classes above and below it; `None`: nothing.
+    /// Service guaranteed to a node beside the classes above and below it; `None`: nothing.
     pub(crate) fn service(&self, layout: &Layout, node: usize, shifts: &[Option<N>]) -> Option<Service<N>> {
         let Node { server, higher, .. } = &layout.nodes[node];
         if let Some(rule) = self.rule(node) {
@@ -224,7 +224,7 @@ impl<N: Number> Values<N> {
         if higher.is_empty() && blocking.is_not_positive() && reserved.is_none() {
             return Some(whole.clone());
         }
-        // A strict class is sent whenever it has something, so what it sends while one below waits came meanwhile.
+        // A strict class sends as soon as it has frames, so those sent while a class below waits came meanwhile.
         let above = |higher: &usize| {
             let sent = match self.rule(*higher) {
                 None => self.aggregate(layout, *higher, shifts),
@@ -263,8 +263,8 @@ impl<N: Number> Values<N> {
         (bound, Some(service))
     }
 
-    /// How long what finds room may stay at a node in order of arrival, and what is there then: the buffer, a frame of its
-    /// own or of a class below on the line, and what comes to classes above meanwhile or was there already.
+    /// Greatest delay at a node in order of arrival for frames that fit its buffer, and the backlog then: the buffer, a
+    /// frame of its own or of a class below on the line, and the traffic of classes above meanwhile or already there.
     fn buffered(&self, layout: &Layout, node: usize, shifts: &[Option<N>]) -> Option<(N, N)> {
         let buffer = self.buffers[node].as_ref()?;
         let Node { server, higher, .. } = &layout.nodes[node];
@@ -287,7 +287,7 @@ impl<N: Number> Values<N> {
         Some((wait, buffer.plus(&own)))
     }
 
-    /// By how much each hop of a node shifts its flow.
+    /// Shift of the flow by each hop of a node.
     pub(crate) fn shift(
         &self,
         layout: &Layout,
@@ -305,7 +305,8 @@ impl<N: Number> Values<N> {
             if !self.settings.packetizer {
                 return (*hop, left.or_else(|| bound.delay.clone()));
             }
-            // A frame that is received whole comes by its length later than its first bits; or no later than any may stay.
+            // A completely received frame comes by its length later than its first bits; or no later than the greatest
+            // delay.
             let rate = &self.curves[layout.hops[*hop].flow].sustained().rate;
             let frame = rate.is_positive().then(|| self.longest[layout.hops[*hop].flow].over(rate));
             let whole = left.zip(frame).map(|(left, frame)| left.plus(&frame));
@@ -318,7 +319,7 @@ impl<N: Number> Values<N> {
         hops.map(here).collect()
     }
 
-    /// The sustained buckets of all flows of a node together.
+    /// Sum of the sustained buckets of all flows of a node.
     fn all_buckets(&self, layout: &Layout, node: usize, shifts: &[Option<N>]) -> Option<Bucket<N>> {
         let mut all = Bucket { burst: N::zero(), rate: N::zero() };
         for hop in layout.nodes[node].groups.iter().flat_map(|group| &group.hops) {
@@ -344,7 +345,7 @@ impl<N: Number> Values<N> {
             Multiplexing::Fifo => service?.left_overs_fifo(&cross),
             Multiplexing::Arbitrary => service?.left_over_arbitrary(&cross)?.pieces().to_vec(),
         };
-        // A piece bounds what leaves only where it is as fast as the flow is.
+        // A piece bounds the departures only if it is as fast as the flow.
         let fit = left.iter().filter(|piece| own.rate.minus(&piece.rate).is_not_positive());
         fit.map(|piece| piece.latency.clone()).reduce(|a, b| a.lesser(&b))
     }
@@ -354,12 +355,12 @@ impl<N: Number> Values<N> {
         Some(self.curves[layout.hops[hop].flow].delayed(shifts[hop].as_ref()?))
     }
 
-    /// The curve of a flow where it enters the network.
+    /// The curve of a flow at its entry into the network.
     pub(crate) fn source(&self, layout: &Layout, hop: usize) -> &Arrival<N> {
         &self.curves[layout.hops[hop].flow]
     }
 
-    /// Whether frames are received whole before they go on.
+    /// Whether frames are received completely before they are forwarded.
     pub(crate) const fn is_packetized(&self) -> bool {
         self.settings.packetizer
     }
@@ -369,17 +370,17 @@ impl<N: Number> Values<N> {
         &self.longest[layout.hops[hop].flow]
     }
 
-    /// How much the wait before a hop varies.
+    /// Variation of the wait before a hop.
     pub(crate) fn variation(&self, hop: usize) -> &N {
         &self.variations[hop]
     }
 
-    /// The shift of a hop, of the shift of the hop before it and what it was shifted there.
+    /// The shift of a hop, from the shift before the previous hop and that at it.
     pub(crate) fn carried(&self, hop: usize, before: Option<&N>, here: Option<&N>) -> Option<N> {
         Some(before?.plus(here?).plus(&self.variations[hop]))
     }
 
-    /// Shifts of hops that begin: only what varies before their first server.
+    /// Shifts of first hops: only the variation before their first server.
     pub(crate) fn start(&self, layout: &Layout) -> Vec<Option<N>> {
         let begins = |(index, hop): (usize, &crate::nodes::Hop)| {
             hop.before.is_none().then(|| self.variations[index].clone())
@@ -388,14 +389,14 @@ impl<N: Number> Values<N> {
     }
 }
 
-/// What the analysis says of one node.
+/// Bounds of one node.
 #[derive(Clone, Debug)]
 pub(crate) struct Bound<N> {
-    /// Longest stay; `None`: not bounded.
+    /// Greatest delay; `None`: unbounded.
     pub delay: Option<N>,
-    /// Most bits that wait; `None`: not bounded.
+    /// Greatest backlog in bits; `None`: unbounded.
     pub backlog: Option<N>,
-    /// Whether more may come than its buffer holds, and the delay is that of what finds room.
+    /// Whether more may come than its buffer holds, so that the delay is that of frames that fit.
     pub full: bool,
 }
 
@@ -405,7 +406,7 @@ impl<N> Bound<N> {
     }
 }
 
-/// What windows keep from a node, as far as its own frames and those above it do not fit before them.
+/// Windows closed to a node, with its own and higher frames that do not fit before them.
 fn reserved<N: Number>(model: &Model, layout: &Layout, node: usize) -> Option<Arrival<N>> {
     let Node { server, higher, .. } = &layout.nodes[node];
     let server = &model.servers[*server];

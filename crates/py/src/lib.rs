@@ -61,10 +61,9 @@ mod _native {
 
 /// Compiles the JSON form of a test's element tree.
 ///
-/// Captures that it replays lie below `below` where their paths are not absolute. Returns JSON: `{"campaign": …}`, or
-/// `{"diagnostics": […]}` when the test is not valid. `scheduling` says which windows of time-triggered flows may clash:
-/// none of them (`"done"`), those of flows that are still to be scheduled (`"open"`), or all (`"unjudged"`). Raises
-/// NativeError for another word.
+/// Relative paths of replayed captures start at `below`. Returns JSON: `{"campaign": …}`, or `{"diagnostics": […]}`
+/// when the test is not valid. `scheduling` states which windows of time-triggered flows may clash: none (`"done"`),
+/// those of flows still to be scheduled (`"open"`), or all (`"unjudged"`). Raises NativeError for another word.
 #[pyfunction]
 #[pyo3(signature = (tree_json, below, scheduling = "done"))]
 fn compile_plan(py: Python<'_>, tree_json: &str, below: PathBuf, scheduling: &str) -> PyResult<String> {
@@ -83,10 +82,10 @@ fn compile_plan(py: Python<'_>, tree_json: &str, below: PathBuf, scheduling: &st
 
 /// Bounds delays and backlogs of a network by network calculus.
 ///
-/// `source` is a network as `wg_bound` reads it, `question` a `wg_bound::Question`. `solve` is called where the method needs a
-/// solver of linear programmes: with the rows in compressed form (starts, columns, values), their limits and what is to be
-/// maximised; it returns the multipliers of the rows, or None. Returns JSON: `{"answer": …}`, or `{"refused": …}` with what
-/// keeps it from one. Raises what `solve` raises.
+/// `source` is a network as `wg_bound` reads it, `question` a `wg_bound::Question`. `solve` is called if the method
+/// needs a solver of linear programmes: with the rows in compressed form (starts, columns, values), their limits and
+/// the objective to maximise; it returns the multipliers of the rows, or None. Returns JSON: `{"answer": …}`, or
+/// `{"refused": …}` with the reason. Raises what `solve` raises.
 #[pyfunction]
 #[pyo3(signature = (source, question, solve = None))]
 fn bound_network(
@@ -118,11 +117,11 @@ fn bound_network(
     })
 }
 
-/// How often a long computation looks for signals.
+/// Interval at which a long computation checks for signals.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Computes on another thread, so that a signal ends the wait: fractions may take hours, and know of no signals. What was
-/// left goes on until it is done or the process ends, and is told that nobody waits.
+/// Computes on another thread, so that a signal ends the wait: exact computations may take hours without a check for
+/// signals. An abandoned computation goes on until it is done, sees its flag set, or the process ends.
 fn interruptible<T: Send + 'static>(
     py: Python<'_>,
     compute: impl FnOnce(&AtomicBool) -> PyResult<T> + Send + 'static,
@@ -141,7 +140,7 @@ fn interruptible<T: Send + 'static>(
         match received {
             Ok(computed) => return computed,
             Err(RecvTimeoutError::Timeout) => {}
-            // The one way not to send is a panic.
+            // The thread ends without sending only by a panic.
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(NativeError::new_err("the computation failed"));
             }
@@ -187,8 +186,8 @@ fn process_run(
 
 /// Writes the records of the messages in captures as segments below `spool`.
 ///
-/// `order_json` is `wg_capture::taps::Order`. Returns `wg_capture::taps::Taken` as JSON, or `{"no_message": …}` where no message of
-/// ours is in any. Raises NativeError.
+/// `order_json` is `wg_capture::taps::Order`. Returns `wg_capture::taps::Taken` as JSON, or `{"no_message": …}` where
+/// no message of ours is in any. Raises NativeError.
 #[pyfunction]
 fn take_captures(py: Python<'_>, order_json: &str, spool: PathBuf) -> PyResult<String> {
     py.detach(|| {
@@ -205,8 +204,8 @@ fn take_captures(py: Python<'_>, order_json: &str, spool: PathBuf) -> PyResult<S
     })
 }
 
-/// Compares two captures of anyone's traffic, before and after a device, and writes records of what is certain as segments below
-/// `spool`.
+/// Compares two captures of anyone's traffic, before and after a device, and writes records of what is certain as
+/// segments below `spool`.
 ///
 /// `order_json` is `wg_capture::passive::Order`. Returns `wg_capture::passive::Compared` as JSON. Raises NativeError.
 #[pyfunction]
@@ -270,11 +269,11 @@ fn track_part(
     })
 }
 
-/// Stores a table beside the records of a run: what was true (`"truth"`), or what crossed between hosts and a network that was
-/// played (`"crossings"`).
+/// Stores a table beside the records of a run: what was true (`"truth"`), or what crossed between hosts and a network
+/// that was played (`"crossings"`).
 ///
-/// Reads `spooled` (an Arrow stream of the bench), writes `out` (Parquet) and returns JSON: null, or what was wrong with
-/// the spooled file, whose rows up to there are stored. Raises NativeError.
+/// Reads `spooled` (an Arrow stream of the bench), writes `out` (Parquet) and returns JSON: null, or what was wrong
+/// with the spooled file, whose rows up to there are stored. Raises NativeError.
 #[pyfunction]
 fn store_beside(
     py: Python<'_>,
@@ -311,8 +310,8 @@ fn label_table(
 /// `spool/truth.arrows`, and its captures, `spool/captures/*.pcapng`.
 ///
 /// Returns JSON: `agents` (end system → report in the shape of `AgentReport`), `switches`, `records`, `events`,
-/// `frame_hops` and `simulated_ps`. `progress` is called now and then with the share of simulated time that is done, 0 to 1; what
-/// it raises, or Ctrl-C on the main thread, ends the simulation and is raised here. Raises NativeError.
+/// `frame_hops` and `simulated_ps`. `progress` is called now and then with the share of simulated time that is done, 0
+/// to 1; what it raises, or Ctrl-C on the main thread, ends the simulation and is raised here. Raises NativeError.
 #[pyfunction]
 #[pyo3(signature = (network_json, run_json, spool, progress = None))]
 fn simulate_run(
@@ -332,7 +331,8 @@ fn simulate_run(
 /// What the network between the hosts of a run did, done once more from what they sent.
 ///
 /// Reads `crossings` (Parquet). Writes records and truth as [`simulate_run`], and in `spool/crossings.arrows` what was
-/// handed out. Returns JSON: `until_ps`, and `is_whole`: the crossings have their end. `progress` as there. Raises NativeError.
+/// handed out. Returns JSON: `until_ps`, and `is_whole`: the crossings have their end. `progress` as there. Raises
+/// NativeError.
 #[pyfunction]
 #[pyo3(signature = (network_json, run_json, crossings, spool, progress = None))]
 fn replay_run(
@@ -379,8 +379,8 @@ fn watched<T: Send>(
 
 /// Simulates one run in memory for each list of offsets of its senders, in ps and in their order, on all cores.
 ///
-/// Returns JSON: a list of `wg_sim::Journeys`, of each list of offsets in its place; with `passages` also when messages came
-/// where. Raises NativeError.
+/// Returns JSON: a list of `wg_sim::Journeys`, of each list of offsets in its place; with `passages` also when messages
+/// came where. Raises NativeError.
 #[pyfunction]
 fn simulate_offsets(
     py: Python<'_>,
@@ -432,8 +432,8 @@ fn replay_into(
 
 /// Reads a quantity as the test language does, exactly or not at all: the one parser of `50ns`, `1Gbit/s` and `0.1%`.
 ///
-/// `kind` is `time` (ps), `size` (B), `rate` (bit/s) or `share` (ppb). Raises NativeError with what is wrong and what to
-/// write, a sentence that begins with the text.
+/// `kind` is `time` (ps), `size` (B), `rate` (bit/s) or `share` (ppb). Raises NativeError with what is wrong and what
+/// to write, a sentence that begins with the text.
 #[pyfunction]
 fn read_quantity(kind: &str, text: &str) -> PyResult<u128> {
     let kind = match kind {
@@ -449,8 +449,8 @@ fn read_quantity(kind: &str, text: &str) -> PyResult<u128> {
 
 /// The commands that make the TSN settings of a host, and those that take them off again.
 ///
-/// `node` is a number of the network's nodes, `interface` that of the host in the network under test. Returns JSON: `apply` and
-/// `undo`, lists of lines, and `restored`, what else gets its former value. Raises NativeError.
+/// `node` is a number of the network's nodes, `interface` that of the host in the network under test. Returns JSON:
+/// `apply` and `undo`, lists of lines, and `restored`, what else gets its former value. Raises NativeError.
 #[pyfunction]
 fn tsn_commands(network_json: &str, run_json: &str, node: u16, interface: &str) -> PyResult<String> {
     let (network, run) = parse_plan(network_json, run_json)?;

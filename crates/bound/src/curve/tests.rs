@@ -195,7 +195,8 @@ fn convolution_of_convex_curves_by_hand() {
 
 #[test]
 fn a_variable_bit_rate_flow_by_hand() {
-    // T-SPEC (p, M, r, b) = (10, 4, 2, 20) through (5, 1): the buckets cross at 2, 24 are served 1 + 24/5 after the start.
+    // T-SPEC (p, M, r, b) = (10, 4, 2, 20) through (5, 1): the buckets cross at 2, 24 are served 1 + 24/5 after the
+    // start.
     let (curve, guaranteed) = (arrivals(&[(4, 10), (20, 2)]), service(&[(5, 1)]));
     assert_eq!(curve.delay(&guaranteed), Some(q(19, 5)));
     assert_eq!(curve.backlog(&guaranteed), Some(q(19, 1)));

@@ -1,8 +1,8 @@
 //! Output-port networks of Saihu, in JSON: flows with arrival curves along named servers.
 //!
 //! Numbers are read from the text, so that `0.1` is a tenth. A number without a unit has that of its flow or server, or
-//! of the network. A file that gives no unit anywhere is counted in its own, and so are its bounds; one that gives some
-//! is read as Saihu reads it: seconds, bits, bits per second.
+//! of the network. A file without any unit is computed in its own unit, and so are its bounds; one with some units is
+//! read as Saihu reads it: seconds, bits, bits per second.
 
 use std::collections::BTreeMap;
 
@@ -97,7 +97,7 @@ struct WrittenService<'a> {
     rates: Vec<&'a RawValue>,
 }
 
-/// Units that hold for numbers without one.
+/// Units of numbers without one.
 #[derive(Clone, Default)]
 struct Defaults {
     time: Option<Rational>,
@@ -112,7 +112,7 @@ struct Reading<'a> {
     without: bool,
 }
 
-/// The text of a JSON string, or the value itself.
+/// The text of a JSON string, or of any other value.
 fn plain(raw: &RawValue) -> String {
     serde_json::from_str::<String>(raw.get()).unwrap_or_else(|_| raw.get().to_owned())
 }
@@ -189,7 +189,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Two lists of one curve; lengths that differ are refused.
+    /// Two lists that form one curve; unequal lengths are refused.
     fn pairs(
         &mut self,
         (first, kind): (&[&'a RawValue], Kind),
@@ -220,7 +220,7 @@ fn without_place(error: &serde_json::Error) -> String {
 /// Reads an output-port network.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All errors of the text.
 pub fn read(text: &str) -> Result<Model, Vec<Diagnostic>> {
     let file: File<'_> = serde_json::from_str(text).map_err(|error| {
         let line = u32::try_from(error.line()).unwrap_or(0);
@@ -265,7 +265,7 @@ pub fn read(text: &str) -> Result<Model, Vec<Diagnostic>> {
     Ok(model)
 }
 
-/// Adds the servers; returns the names of those whose capacity is not given.
+/// Adds the servers; returns the names of those without a capacity.
 fn servers<'a>(
     reading: &mut Reading<'a>,
     file: &File<'a>,
@@ -358,12 +358,12 @@ fn wishes<'a>(reading: &mut Reading<'a>, raw: &'a RawValue, network: &Network<'a
     };
     let options = network.analysis_option.as_ref();
     let asks = |word: &str| options.map(|all| all.iter().any(|option| option == word));
-    // Either says that frames are received whole, and what both leave out would be too little.
+    // Either one demands that frames are received completely; ignoring both would be optimistic.
     let packetizer = network.packetizer == Some(true) || asks("PK") == Some(true);
     Wishes { multiplexing, grouping: asks("IS"), packetizer }
 }
 
-/// Members of the format, by what they are of.
+/// Known members of each object of the format.
 const FILE: &[&str] = &["network", "flows", "servers"];
 const NETWORK: &[&str] = &[
     "name",
@@ -391,12 +391,12 @@ const FLOW: &[&str] = &[
     "rate_unit",
 ];
 const SERVER: &[&str] = &["name", "service_curve", "capacity", "time_unit", "data_unit", "rate_unit"];
-/// Options of analyses that are known; of these `IS` and `PK` change a bound.
+/// Known options of analyses; of these `IS` and `PK` change a bound.
 const OPTIONS: &[&str] = &["IS", "PK", "CEIL", "FIFO", "ARBITRARY"];
-/// Most members that are named.
+/// Greatest number of members that are named.
 const MOST_NAMED: usize = 10;
 
-/// Names members that change nothing: one that is misspelt would leave a bound as if it were not there.
+/// Names unknown members, because a misspelt one would silently have no effect on a bound.
 fn unknown(text: &str, file: &File<'_>, network: &Network<'_>) -> Vec<String> {
     let others = |text: &str, known: &[&str]| -> Vec<String> {
         let members: BTreeMap<String, serde::de::IgnoredAny> = serde_json::from_str(text).unwrap_or_default();
@@ -430,8 +430,8 @@ fn unknown(text: &str, file: &File<'_>, network: &Network<'_>) -> Vec<String> {
     notes
 }
 
-/// Writes a model as an output-port network, in seconds, bits and bits per second; what is not whole is written as the
-/// decimal above (of a server's rate: below), so that no bound becomes optimistic.
+/// Writes a model as an output-port network, in seconds, bits and bits per second; a number that is not whole is
+/// rounded up to a decimal (a server's rate: down), so that no bound becomes optimistic.
 pub fn write(model: &Model) -> String {
     let own = model.unit == TimeUnit::Own;
     let path = |flow: &Flow, last: usize| -> Vec<&str> {

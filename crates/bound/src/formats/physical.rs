@@ -1,8 +1,8 @@
 //! Physical networks in XML, as WoPANets, xTFA and Saihu read them: stations, switches, links and flows between them.
 //!
-//! A server is an output port of a station or a switch, named `node-port`. A link is full duplex; what one direction is
-//! given holds for the other too, unless that is written as well. Frames of a flow with a period cost
-//! `8 · max(84, max-payload + overhead)` bits of an AFDX network: 84 B are the shortest frame with preamble and gap.
+//! A server is an output port of a station or a switch, named `node-port`. A link is full duplex; attributes of one
+//! direction hold for the other too, unless that is written as well. Frames of a flow with a period cost `8 · max(84,
+//! max-payload + overhead)` bits of an AFDX network: 84 B are the shortest frame with preamble and gap.
 
 use std::collections::BTreeMap;
 
@@ -16,14 +16,14 @@ use crate::rational::Rational;
 /// Shortest Ethernet frame with preamble and gap, in bytes.
 const SHORTEST_ON_WIRE: i128 = 84;
 
-/// What a bare number means, where all tools agree.
+/// Meaning of a number without a unit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Bare {
-    /// In the base unit times `10^power`.
+    /// Base unit times `10^power`.
     Power(i32),
-    /// In bytes.
+    /// Bytes.
     Bytes,
-    /// Tools differ; only zero may be bare.
+    /// Tools differ, so that only zero needs no unit.
     Disputed,
 }
 
@@ -34,7 +34,7 @@ struct Node<'a> {
 
 struct Port {
     server: usize,
-    /// Index of the node behind the link.
+    /// Index of the node at the other end of the link.
     to: usize,
 }
 
@@ -63,7 +63,7 @@ impl<'a> Reading<'a> {
         self.found.push(problem(element.line, &called(element), message, limit, cure));
     }
 
-    /// A quantity of the first of `elements` that gives it.
+    /// A quantity from the first of `elements` that states it.
     fn quantity(&mut self, elements: &[&Element], name: &str, kind: Kind, bare: Bare) -> Option<Rational> {
         let (element, text) = elements.iter().find_map(|element| Some((*element, get(element, name)?)))?;
         match units::split(text, kind) {
@@ -131,7 +131,7 @@ impl<'a> Reading<'a> {
         place
     }
 
-    /// Both directions of every link; those that are written as such first.
+    /// Adds both directions of every link; those written explicitly first.
     fn read_links(&mut self, root: &'a Element, model: &mut Model) {
         let links: Vec<&Element> = root.children.iter().filter(|child| child.tag == "link").collect();
         let mut ends = Vec::new();
@@ -189,7 +189,7 @@ impl<'a> Reading<'a> {
             None
         };
         let latency = &latency.unwrap_or(Rational::ZERO) + &technological.unwrap_or(Rational::ZERO);
-        // Only a port that a flow passes needs a rate; a flow that finds none says so.
+        // Only a port that a flow passes needs a rate; its absence is reported there.
         let service = rate.map(|rate| RateLatency { rate, latency }).into_iter().collect();
         names.insert(name.clone(), model.servers.len());
         self.ports[from].push(Port { server: model.servers.len(), to });
@@ -234,7 +234,7 @@ impl<'a> Reading<'a> {
         Some((Bucket { burst, rate }, frame.unwrap_or_default().max(bits)))
     }
 
-    /// The servers on the way to a target, and its name.
+    /// The servers on the path to a target, and its name.
     fn path(
         &mut self,
         target: &Element,
@@ -255,7 +255,7 @@ impl<'a> Reading<'a> {
                 self.say(step, &message, "", "add the link, or correct the path");
                 return None;
             };
-            // A station without a rate sends at once: only what has a service is a server.
+            // A station without a rate sends at once: it is no server.
             let server = &model.servers[port.server];
             if !server.service.is_empty() {
                 passages.push(Passage::from(port.server));
@@ -306,7 +306,7 @@ impl<'a> Reading<'a> {
 /// Reads a physical network.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// All errors of the tree.
 pub fn read(root: &Element) -> Result<Model, Vec<Diagnostic>> {
     let networks: Vec<&Element> = root.children.iter().filter(|child| child.tag == "network").collect();
     let [network] = networks[..] else {
@@ -338,7 +338,7 @@ pub fn read(root: &Element) -> Result<Model, Vec<Diagnostic>> {
     }
     let mut found = reading.found;
     if found.is_empty() {
-        // The other direction of a link that no flow takes is no answer to anything, and a station may have no rate.
+        // An unused direction of a link matters to no flow, and a station may lack a rate.
         model.drop_idle();
         model.check()?;
         return Ok(model);
@@ -347,16 +347,16 @@ pub fn read(root: &Element) -> Result<Model, Vec<Diagnostic>> {
     Err(found)
 }
 
-/// Why a network cannot be written so.
+/// Why a network cannot be written in this format.
 #[derive(Debug, thiserror::Error)]
 pub enum UnwritableError {
-    /// A physical network has one bucket and one piece.
+    /// More than one bucket or piece, for which a physical network has no place.
     #[error("{0} has a curve of several parts, and a physical network knows one")]
     Parts(String),
     /// Times without a unit.
     #[error("the network has no units, and a physical network needs them")]
     Units,
-    /// Two ports of one switch lead to one place.
+    /// Two ports of one switch that lead to one place.
     #[error(
         "ports \"{0}\" and \"{1}\" lead from one switch to the same one, and a path of nodes cannot tell them apart"
     )]
@@ -369,11 +369,11 @@ fn escaped(text: &str) -> String {
 
 /// Writes a model as a physical network, in `s`, `b` and `bps`.
 ///
-/// Servers that follow one server are ports of one switch. What is no double is written as the double above (of a server's
-/// rate: below), so that no bound becomes optimistic.
+/// Servers that follow one server are ports of one switch. A number that is no double is rounded up to one (a server's
+/// rate: down), so that no bound becomes optimistic.
 ///
 /// # Errors
-/// What the format cannot hold.
+/// [`UnwritableError`] for parts that the format cannot express.
 pub fn write(model: &Model) -> Result<String, UnwritableError> {
     if model.unit == crate::model::TimeUnit::Own {
         return Err(UnwritableError::Units);
@@ -424,7 +424,7 @@ pub fn write(model: &Model) -> Result<String, UnwritableError> {
     Ok(lines.join("\n"))
 }
 
-/// The switch of each server, and a server behind it: ports that follow one server are of one switch.
+/// The switch of each server, and a server behind it: ports that follow one server belong to one switch.
 fn switches(model: &Model) -> (Vec<usize>, Vec<Option<usize>>) {
     let mut switch: Vec<usize> = (0..model.servers.len()).collect();
     let mut behind: Vec<Option<usize>> = vec![None; model.servers.len()];

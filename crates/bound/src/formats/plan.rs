@@ -1,7 +1,8 @@
-//! One run of a compiled test: directed hops become servers, senders become arrival curves.
+//! One run of a compiled test as a model: directed hops become servers, senders become arrival curves.
 //!
-//! Lengths are those on the wire, with preamble and gap. What no curve bounds (exponential intervals, replays, shared
-//! media, flooding) is refused by name; what a curve can only widen (pauses, counts, rate limits) is left out.
+//! Lengths are those on the wire, with preamble and gap. Features without a curve (exponential intervals, replays,
+//! shared media, flooding) are refused by name; those that a curve can only widen (pauses, counts, rate limits) are
+//! ignored.
 
 mod buffers;
 mod classes;
@@ -24,26 +25,26 @@ use crate::model::{Limit, Model, Multiplexing, Wishes, problem};
 use crate::rational::Rational;
 
 const PER_SECOND: i128 = 1_000_000_000_000;
-/// Bytes on the line before a frame, and with the gap behind it.
+/// Bytes on the line before a frame, and with the gap after it.
 const PREAMBLE: i128 = 8;
 const AROUND_FRAME: i128 = 20;
-/// The least interrupt rate an adaptive driver chooses is 4000 a second.
+/// Longest interrupt spacing of an adaptive driver: 4000 interrupts a second.
 const LONGEST_ADAPTIVE_SPACING: Span = Span::from_micros(250);
 
-/// A limit as the plan writes it.
+/// A limit of the plan.
 #[derive(Deserialize)]
 pub struct PlannedLimit {
-    /// The flow.
+    /// Number of the flow.
     pub flow: Option<u16>,
-    /// The measure.
+    /// Name of the measure.
     pub measure: String,
-    /// The side.
+    /// Side of the limit.
     pub bound: Bound,
-    /// In nanoseconds, of a latency.
+    /// Value, in nanoseconds for a latency.
     pub value: f64,
-    /// As written.
+    /// The limit as written.
     pub written: String,
-    /// Line of the test.
+    /// Line of the limit in the test.
     pub line: u32,
 }
 
@@ -59,14 +60,14 @@ fn least(distribution: &Distribution) -> Rational {
     seconds(distribution.least())
 }
 
-/// What a sender brings in at most.
+/// Greatest traffic of a sender.
 #[derive(Clone)]
 struct Traffic {
-    /// Frames at once.
+    /// Number of frames at once.
     frames: u64,
-    /// Bits of one on the wire.
+    /// Bits of one frame on the wire.
     bits: u64,
-    /// Time between as many.
+    /// Time between bursts.
     period: Span,
 }
 
@@ -76,18 +77,18 @@ struct Reading<'a> {
     servers: BTreeMap<Attachment, usize>,
     model: Model,
     found: Vec<Diagnostic>,
-    /// Time that all frames due at once on a host take of its processor, by node.
+    /// Processor time of all frames due at once on a host, by node.
     busy: BTreeMap<NodeIndex, Rational>,
-    /// Hosts whose processor takes time for what comes: their servers, by node.
+    /// Server of each host whose processor takes time for received frames, by node.
     readers: BTreeMap<NodeIndex, usize>,
-    /// Of each flow of the model, how short and how long its frames are, in bytes.
+    /// Shortest and longest frame of each flow of the model, in bytes.
     lengths: Vec<(i128, i128)>,
 }
 
 /// Reads one run of a plan.
 ///
 /// # Errors
-/// Everything that no curve bounds.
+/// All features without a bound.
 pub fn read(
     name: &str,
     network: &Network,
@@ -150,7 +151,7 @@ impl Reading<'_> {
         &self.network.nodes[usize::from(node)].name
     }
 
-    /// What of the run no curve bounds, whatever its nodes are.
+    /// Refuses features of the run without a curve, independent of its nodes.
     fn check_run(&mut self) {
         let mut said = Vec::new();
         for flow in self.run.flows.iter().filter(|flow| flow.frer.is_some()) {
@@ -226,13 +227,13 @@ impl Reading<'_> {
     }
 }
 
-/// Bits of a frame of a flow on the wire.
+/// Bits of a flow's frame on the wire.
 fn frame_bits(flow: &PlannedFlow, payload: u32) -> u64 {
     let within = flow.virtual_link.is_some_and(|link| link.number_within);
     wire_bits(sized_as(flow.protocol, within), flow.vlan, payload)
 }
 
-/// Bits of the longest frame its contract allows.
+/// Bits of the longest frame that its contract allows.
 fn longest_bits(flow: &PlannedFlow) -> u64 {
     let longest = flow
         .virtual_link

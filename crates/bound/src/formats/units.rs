@@ -1,15 +1,15 @@
-//! Quantities as network-calculus tools write them: `10`, `2kB`, `50 Mbps`, `10us`.
+//! Quantities in the notation of network-calculus tools: `10`, `2kB`, `50 Mbps`, `10us`.
 
 use crate::rational::Rational;
 
-/// What a quantity is of.
+/// Dimension of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// In seconds.
+    /// Time, in seconds.
     Time,
-    /// In bits.
+    /// Data, in bits.
     Data,
-    /// In bits per second.
+    /// Rate, in bits per second.
     Rate,
 }
 
@@ -22,7 +22,7 @@ impl Kind {
         }
     }
 
-    /// What to write.
+    /// An example of its notation.
     pub const fn example(self) -> &'static str {
         match self {
             Self::Time => "write a number and one of s, ms, us, ns, m or h",
@@ -56,7 +56,7 @@ fn ten(power: i32) -> Rational {
     if power < 0 { &Rational::ONE / &scale } else { scale }
 }
 
-/// What a unit is worth. `None`: it is no unit of this kind.
+/// Value of a unit in the base unit. `None`: it is no unit of this kind.
 pub fn unit(text: &str, kind: Kind) -> Option<Rational> {
     let time = |letter: char| match letter {
         's' => Some(1),
@@ -81,17 +81,17 @@ pub fn unit(text: &str, kind: Kind) -> Option<Rational> {
     };
     let Some(prefix) = prefix else { return Some(base) };
     let power = multiplier(prefix)?;
-    // A millibit is a slip of the pen.
+    // A millibit is a misprint.
     (kind == Kind::Time || power > 0).then(|| &base * &ten(power))
 }
 
-/// A quantity: its number and, where there is one, its unit.
+/// Splits a quantity into its number and its unit, if there is one.
 ///
 /// # Errors
-/// What is wrong with it, as a clause.
+/// The error as a clause.
 pub fn split(text: &str, kind: Kind) -> Result<(Rational, Option<Rational>), String> {
     let text = text.trim();
-    // `1e-3` is a number and `2E` is none: the longest beginning that is a number.
+    // `1e-3` is a number and `2E` is none: takes the longest prefix that is a number.
     let ends = text.char_indices().map(|(at, letter)| at + letter.len_utf8()).rev();
     let number =
         ends.into_iter().find_map(|end| Some((Rational::decimal(&text[..end])?, text[end..].trim())));
@@ -101,7 +101,7 @@ pub fn split(text: &str, kind: Kind) -> Result<(Rational, Option<Rational>), Str
     if rest.is_empty() {
         return Ok((number, None));
     }
-    // What goes on with digits was cut where the number became too large or too small.
+    // A rest that begins with digits was cut where the number became too large or too small.
     if rest.starts_with(|letter: char| letter.is_ascii_digit()) {
         return Err(format!("\"{}\" is out of range", shown(text)));
     }
@@ -111,7 +111,7 @@ pub fn split(text: &str, kind: Kind) -> Result<(Rational, Option<Rational>), Str
     }
 }
 
-/// Fit for a message.
+/// The text, shortened and printable for a message.
 pub(crate) fn shown(text: &str) -> String {
     text.chars().take(40).map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }

@@ -1,9 +1,9 @@
-//! The programme of one tree.
+//! The linear programme of one tree.
 //!
-//! Pieces that enter at one node over one link and leave at one node are one variable a date: their sum keeps the sum of
-//! their curves, and no other row looks at one of them alone. Every course of the pieces is a course of the sum, so the
-//! programme of the sums is never below that of the pieces: it stays a bound. A piece whose burst is asked for stays
-//! apart.
+//! Pieces that enter at one node over one link and leave at one node share one variable for each date: their sum
+//! satisfies the sum of their curves, and no other row uses one of them alone. Every trajectory of the pieces is one of
+//! the sum, so the programme of the sums is never below that of the pieces: it stays a bound. A piece whose burst is
+//! wanted stays separate.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,14 +14,14 @@ use crate::rational::Rational;
 
 /// Pieces that enter and leave a tree together.
 struct Group {
-    /// Where they enter and where they leave.
+    /// First and last node.
     first: usize,
     last: usize,
-    /// What they bring together.
+    /// Sum of their arrival curves.
     arrival: Arrival<Rational>,
     /// Their longest frame.
     longest_frame: Rational,
-    /// What of them has come at the dates of `first`: variables; the last is where it is counted from.
+    /// Variables for the arrivals of the group at the dates of `first`; the last is the origin.
     come: Vec<Option<usize>>,
 }
 
@@ -29,14 +29,14 @@ struct Group {
 pub(super) struct Tree {
     programme: Programme,
     root: usize,
-    /// How far each node is from the root.
+    /// Distance of each node from the root.
     depth: BTreeMap<usize, usize>,
-    /// Dates of each node: variables.
+    /// Variables for the dates of each node.
     dates: BTreeMap<usize, Vec<usize>>,
     groups: Vec<Group>,
-    /// Groups at each node, and the server each comes from.
+    /// Groups at each node, and the server from which each comes.
     at: BTreeMap<usize, Vec<(usize, Option<usize>)>>,
-    /// The group that is one piece.
+    /// Index of the group with the separate piece.
     apart: Option<usize>,
     data_scale: f64,
 }
@@ -50,7 +50,7 @@ fn minus(value: &Rational) -> Rational {
 }
 
 impl Tree {
-    /// The variables of a tree, in which one piece may stay apart.
+    /// The variables of a tree, in which one piece may stay separate.
     pub(super) fn of(analysis: &Analysis<'_>, root: usize, apart: Option<usize>) -> Option<Self> {
         let nodes = analysis.tree(root);
         let mut tree = Self {
@@ -86,7 +86,7 @@ impl Tree {
         Some(tree)
     }
 
-    /// Makes groups of the pieces; nothing where it is not known what one brings.
+    /// Groups the pieces; `None` if an arrival curve is not known.
     fn enter(&mut self, analysis: &Analysis<'_>, nodes: &[usize], apart: Option<usize>) -> Option<()> {
         let mut together: BTreeMap<_, Vec<usize>> = BTreeMap::new();
         for node in nodes {
@@ -123,14 +123,14 @@ impl Tree {
         Some(())
     }
 
-    /// The programme of how long it takes from a node to behind the root.
+    /// The programme of the delay from a node to the output of the root.
     pub(super) fn of_delay(mut self, analysis: &Analysis<'_>, first: usize) -> Option<Programme> {
         self.rows(analysis, false)?;
         self.programme.objective = vec![(*self.dates.get(&first)?.first()?, minus(&one()))];
         Some(self.programme)
     }
 
-    /// The programme of what of the piece apart has come when the root's first date has left, and has not left.
+    /// The programme of the arrivals of the separate piece when the root's first date has left, less its departures.
     pub(super) fn of_burst(mut self, analysis: &Analysis<'_>, piece: usize) -> Option<Programme> {
         self.rows(analysis, true)?;
         let now = self.programme.variable(self.data_scale);
@@ -148,7 +148,8 @@ impl Tree {
         Some(self.programme)
     }
 
-    /// All rows; nothing where a node has no service curve. `whole`: frames are received whole behind the root too.
+    /// Adds all rows; `None` if a node has no service curve. `whole`: frames are received completely behind the root
+    /// too.
     fn rows(&mut self, analysis: &Analysis<'_>, whole: bool) -> Option<()> {
         self.times(analysis);
         self.arrivals();
@@ -160,7 +161,7 @@ impl Tree {
         Some(())
     }
 
-    /// The date `index` behind a node: at the next one, or when the root's first has left, which is zero.
+    /// The date `index` behind a node: at the next one, or the departure of the root's first, which is zero.
     fn after(&self, analysis: &Analysis<'_>, node: usize, index: usize) -> Option<usize> {
         if node == self.root {
             return None;
@@ -235,7 +236,7 @@ impl Tree {
         Some(())
     }
 
-    /// What comes over one link comes no faster than that; also behind a cut.
+    /// The arrivals over one link are limited by its rate; also behind a cut.
     fn shaping(&mut self, analysis: &Analysis<'_>) {
         for (node, groups) in &self.at {
             let mut links: BTreeMap<usize, Vec<&Group>> = BTreeMap::new();
@@ -268,9 +269,9 @@ impl Tree {
         }
     }
 
-    /// Rows that say that from `first` to behind `last` takes at most `delay`.
+    /// Adds rows for a delay of at most `delay` from `first` to the output of `last`.
     fn takes(&mut self, analysis: &Analysis<'_>, (first, last): (usize, usize), delay: &Rational) {
-        // As many dates as the node behind `last` has: one more than `last` is far from the root.
+        // As many dates as the node behind `last` has: its distance from the root and one more.
         for (k, date) in self.dates[&first].iter().enumerate().take(self.depth[&last] + 1) {
             let behind = self.after(analysis, last, k);
             self.programme.at_most([(behind, one()), (Some(*date), minus(&one()))], delay.clone());

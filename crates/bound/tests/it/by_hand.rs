@@ -21,8 +21,8 @@ fn total_flow_analysis_of_a_tandem() {
     // 130/9 + 10 + 13/9 = 233/9 have come, served at 1 + 233/90: 323/90 − 130/90 = 193/90.
     let reply = tandem().ask("tfa fifo grouped");
     assert_eq!(exact(&reply, "f2", 0), "193/90");
-    // In any order s0 is busy for (20 + 10)/(10 − 2) = 15/4. What the others leave f0 there is (9, 20/9): it leaves with
-    // 110/9. s1 is busy for (200/9 + 10)/8 = 145/36.
+    // In any order s0 is busy for (20 + 10)/(10 − 2) = 15/4. What the others leave f0 there is (9, 20/9): it leaves
+    // with 110/9. s1 is busy for (200/9 + 10)/8 = 145/36.
     let reply = tandem().ask("tfa arbitrary ungrouped");
     assert_eq!(exact(&reply, "f0", 0), "70/9");
     assert_eq!(exact(&reply, "f1", 0), "15/4");
@@ -50,8 +50,8 @@ fn paying_multiplexing_once() {
 
 #[test]
 fn flows_that_come_over_one_link_are_grouped() {
-    // f1 and f2 meet f0 at s1 and come from s0. One by one each pays for the other at s0: T = 1 + 10/10, burst 12, so f0 is
-    // left (8, 1 + 24/10). Together they leave s0 with 20 + 2 · 1: (8, 1 + 22/10).
+    // f1 and f2 meet f0 at s1 and come from s0. One by one each pays for the other at s0: T = 1 + 10/10, burst 12, so
+    // f0 is left (8, 1 + 24/10). Together they leave s0 with 20 + 2 · 1: (8, 1 + 22/10).
     let flow = |path: &[usize]| (10.0, 1.0, path.to_vec());
     let ports =
         Ports { servers: vec![(10.0, 1.0); 2], flows: vec![flow(&[1]), flow(&[0, 1]), flow(&[0, 1])] };
@@ -68,16 +68,16 @@ fn a_ring_has_a_fixed_point() {
     assert_eq!(exact(&ring.ask("tfa fifo ungrouped"), "f0", 0), "40/9");
     let rounded = delays(&ring.ask("tfa fifo ungrouped rounded"))[0];
     assert!((40.0 / 9.0..40.0 / 9.0 + 1e-14).contains(&rounded), "{rounded}");
-    // Separated, bursts x that have passed one server: x = 10 + 1 · (10 + x' )/10 of the cross flows there, x' = x:
-    // the cross flow at the first server has passed one, that at the second is fresh. At its first server a flow is left
+    // Separated, bursts x that have passed one server: x = 10 + 1 · (10 + x' )/10 of the cross flows there, x' = x: the
+    // cross flow at the first server has passed one, that at the second is fresh. At its first server a flow is left
     // (9, x/10) and at its second (9, 1); x = 10 + x/10, x = 100/9. Delay 10/9 + 1 + 10/9.
     assert_eq!(exact(&ring.ask("sfa fifo ungrouped"), "f0", 0), "29/9");
 }
 
 #[test]
 fn a_ring_that_feeds_itself_too_much_has_no_answer() {
-    // Each of four flows passes four servers: burst grows by d each time, 4 · 10 + (0 + 1 + 2 + 3) · r · d ≤ 10 · d needs
-    // 6r < 10. At r = 2 the load is 0.8 and nothing converges.
+    // Each of four flows passes four servers: burst grows by d each time, 4 · 10 + (0 + 1 + 2 + 3) · r · d ≤ 10 · d
+    // needs 6r < 10. At r = 2 the load is 0.8 and nothing converges.
     let flow = |from: usize| (10.0, 2.0, (0..4).map(|step| (from + step) % 4).collect());
     let ring = Ports { servers: vec![(10.0, 0.0); 4], flows: (0..4).map(flow).collect() };
     let reply = ring.ask("tfa fifo ungrouped");

@@ -44,8 +44,9 @@ proptest! {
 
     #[test]
     fn more_knowledge_never_widens(ports in networks()) {
-        // What is known more: capacities of links, the order of service. Pay multiplexing once with grouping is not here: it cuts
-        // flows where their links part, and that may cost a little more than the capacity of the link gains.
+        // What is known more: capacities of links, the order of service. Pay multiplexing once with grouping is not
+        // here: it cuts flows where their links part, and that may cost a little more than the capacity of the link
+        // gains.
         for (more, less) in [
             ("tfa fifo grouped", "tfa fifo ungrouped"),
             ("sfa fifo ungrouped", "sfa arbitrary ungrouped"),

@@ -1,4 +1,4 @@
-//! Buffers of switches: what waits at a port at most, for what finds it full is lost.
+//! Buffers of switches: bounds of the backlog, because a frame that finds a full buffer is lost.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,19 @@ use super::{AROUND_FRAME, Reading};
 use crate::model::Flow;
 use crate::rational::Rational;
 
-/// Lengths of the frames of a class, destination address to FCS, in bytes: shortest and longest.
+/// Shortest and longest frame of a class, destination address to FCS, in bytes.
 type Lengths = (i128, i128);
 
 impl Reading<'_> {
-    /// Takes note of the frames of the flow that comes next.
+    /// Notes the frame lengths of the next flow.
     pub(super) fn note_lengths(&mut self, wire_bits: impl Iterator<Item = i128>) {
         let bytes: Vec<i128> = wire_bits.map(|bits| bits / 8 - AROUND_FRAME).collect();
         let ends = bytes.iter().min().copied().zip(bytes.iter().max().copied());
         self.lengths.push(ends.unwrap_or_default());
     }
 
-    /// What waits at ports of plain switches at most. Windows, traffic classes and virtual links have queues of their own,
-    /// and a frame that is cut through waits in none.
+    /// Adds the buffer limits of ports of plain switches. Windows, traffic classes and virtual links have separate
+    /// queues, and a frame that is cut through waits in none.
     pub(super) fn buffer(&mut self) {
         let mut ends: BTreeMap<(usize, u8), Lengths> = BTreeMap::new();
         for (Flow { steps, .. }, lengths) in self.model.flows.iter().zip(&self.lengths) {
@@ -48,7 +48,7 @@ impl Reading<'_> {
     }
 }
 
-/// Most bits on the wire of frames that a buffer holds.
+/// Greatest number of bits on the wire of the frames in a buffer.
 pub(super) fn most_bits(limit: Capacity, (shortest, longest): Lengths) -> i128 {
     let bytes = i128::from(limit.bytes);
     let frames = (bytes / shortest.max(1)).min(i128::from(limit.frames));

@@ -1,4 +1,4 @@
-//! Traffic classes of ports: which rule each has, and what has none here.
+//! Traffic classes of ports: their rules, and features without a bound.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,17 +14,17 @@ use crate::curve::Bucket;
 use crate::rational::Rational;
 use crate::rules::{Behind, Closed, Fragments, Gates, Rule, Slope};
 
-/// Virtual links that no class takes go before all classes, those of high priority before those of low.
+/// Number of ranks before all classes: virtual links that no class takes, those of high priority before those of low.
 const BEFORE_CLASSES: u8 = 2;
 
-/// Where a class stands at its port; less is more urgent.
+/// Rank of a class at its port; less is more urgent.
 pub(super) fn rank(tsn: &PortTsn, class: usize) -> u8 {
     let after = tsn.classes.len().saturating_sub(1 + class);
     u8::try_from(after).unwrap_or(u8::MAX).saturating_add(BEFORE_CLASSES)
 }
 
 impl Reading<'_> {
-    /// What is set for a port, where anything is.
+    /// TSN settings of a port, if any.
     pub(super) fn tsn(&self, at: Attachment) -> Option<PortTsn> {
         let node = &self.network.nodes[usize::from(at.node)];
         match &node.kind {
@@ -34,12 +34,12 @@ impl Reading<'_> {
         }
     }
 
-    /// The class of a priority at a port with traffic classes; less is more urgent.
+    /// Rank of a priority at a port with traffic classes; less is more urgent.
     pub(super) fn rank(tsn: &PortTsn, priority: u8) -> u8 {
         rank(tsn, usize::from(tsn.classes_of_priorities()[usize::from(priority & 7)]))
     }
 
-    /// That of a virtual link: before all classes, or in the one that takes it.
+    /// Rank of a virtual link: before all classes, or that of the class that takes it.
     pub(super) fn rank_of_link(tsn: &PortTsn, priority: u8) -> u8 {
         let priority = LinkPriority::of(priority);
         match (tsn.class_of_link(priority), priority) {
@@ -49,7 +49,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Whether a device tells virtual links from other frames.
+    /// Whether a device distinguishes virtual links from other frames.
     pub(super) fn knows_links(&self, node: NodeIndex) -> bool {
         match &self.network.nodes[usize::from(node)].kind {
             NodeKind::Switch(switch) => switch.kind >= SwitchKind::Arinc664,
@@ -58,7 +58,7 @@ impl Reading<'_> {
         }
     }
 
-    /// The priority of a flow's frames at a port with traffic classes.
+    /// Priority of a flow's frames at a port with traffic classes.
     pub(super) fn priority(&self, at: NodeIndex, flow: &PlannedFlow) -> u8 {
         let tag = flow.vlan.map(|tag| tag.priority);
         match &self.network.nodes[usize::from(at)].tsn {
@@ -67,7 +67,7 @@ impl Reading<'_> {
         }
     }
 
-    /// What of the traffic classes that flows take at a node no curve bounds, with the ports that have it.
+    /// Features of used traffic classes at a node without a curve, with the ports that have them.
     pub(super) fn unruled(&self, node: NodeIndex) -> BTreeMap<Unruled, Vec<u16>> {
         let mut found: BTreeMap<Unruled, Vec<u16>> = BTreeMap::new();
         for at in self.taken_ports().into_iter().filter(|at| at.node == node) {
@@ -81,7 +81,8 @@ impl Reading<'_> {
             found.insert(LAUNCHED, Vec::new());
         }
         if let NodeKind::Switch(switch) = &self.network.nodes[usize::from(node)].kind {
-            // What enters by these ports has another class wherever it leaves. A filter that drops only takes load off.
+            // Frames that enter by these ports have another class wherever they leave. A filter that only drops reduces
+            // load.
             let filters = switch.tsn.iter().filter(|tsn| changes_priorities(tsn));
             for tsn in filters {
                 found.entry(OTHER_PRIORITIES).or_default().extend(&tsn.ports);
@@ -90,7 +91,7 @@ impl Reading<'_> {
         found
     }
 
-    /// A shaper pays for what was sent of a frame that is cut off, and again for the whole of it.
+    /// A shaper charges the part sent of a frame that is cut off, and then the complete frame again.
     fn unruled_beside_windows(&self, at: Attachment, tsn: &PortTsn) -> Option<Unruled> {
         let NodeKind::Switch(switch) = &self.network.nodes[usize::from(at.node)].kind else { return None };
         let windows = self.run.flows.iter().filter_map(|flow| flow.schedule.as_ref());
@@ -98,7 +99,7 @@ impl Reading<'_> {
         (has_windows && switch.integration == Integration::Preemption && is_shaped(tsn)).then_some(CUT_OFF)
     }
 
-    /// Ports that flows or loads leave by.
+    /// Ports by which flows or loads leave.
     fn taken_ports(&self) -> BTreeSet<Attachment> {
         let mut taken = BTreeSet::new();
         for flow in &self.run.flows {
@@ -112,14 +113,14 @@ impl Reading<'_> {
         taken
     }
 
-    /// The rules of the classes of a port.
+    /// Rules of the classes of a port.
     pub(super) fn rules(&self, at: Attachment) -> BTreeMap<u8, Rule<Rational>> {
         let Some(tsn) = self.tsn(at) else { return BTreeMap::new() };
         let rank = |class: usize| rank(&tsn, class);
         let fast = self.fast(at.node);
         let slow = &Rational::integer(2) - &fast;
-        // Gates open and close at the next tick, so a stretch lies within one that ends a tick later, and a frame that
-        // fits by the reading may last beyond its gate.
+        // Gates open and close at the next tick, so an interval lies within one that ends a tick later, and a frame
+        // that fits by the clock's reading may last beyond its gate.
         let ticks = self.coarse(at.node);
         let Some(schedule) = tsn.schedules.first() else {
             let slopes = tsn.classes.iter().enumerate().filter_map(|(class, one)| {
@@ -136,7 +137,7 @@ impl Reading<'_> {
                 .into_iter()
                 .map(|(length, straddled)| Closed {
                     length: &(&seconds(length) / &slow) + &ticks,
-                    // Behind a guard band a frame may last beyond the closing of its own gate.
+                    // With a guard band a frame may last beyond the closing of its own gate.
                     straddled: straddled || tsn.guard_band.is_some() || ticks.signum() > 0,
                 })
                 .collect(),
@@ -148,7 +149,7 @@ impl Reading<'_> {
                     schedule.entries.iter().any(|entry| is_open(entry, class) && is_open(entry, *other))
                 })
                 .map(rank)
-                // What goes before all classes has no gate.
+                // Virtual links before all classes have no gate.
                 .chain(0..BEFORE_CLASSES)
                 .collect(),
         };
@@ -164,7 +165,7 @@ impl Reading<'_> {
         every.clone().map(|class| (rank(class), rule(class))).collect()
     }
 
-    /// Which classes of a port send in fragments, and what of a frame cannot be cut: less than the shortest fragment and, without
+    /// Preemptable classes of a port, and the uncuttable part of a frame: less than the shortest fragment and, without
     /// its check sequence, the shortest rest (IEEE Std 802.3-2022, clause 99), with preamble and gap.
     pub(super) fn fragments(&self, at: Attachment) -> Option<Fragments<Rational>> {
         let tsn = self.tsn(at)?;
@@ -175,7 +176,7 @@ impl Reading<'_> {
         (!classes.is_empty()).then_some(Fragments { classes, uncut })
     }
 
-    /// Classes that are sent more than their slope lets pass wait without end.
+    /// Refuses classes with more traffic than their slope passes: their frames wait without end.
     pub(super) fn check_slopes(&mut self) {
         let mut said = Vec::new();
         for (index, server) in self.model.servers.iter().enumerate() {
@@ -207,7 +208,7 @@ impl Reading<'_> {
     }
 }
 
-/// What no curve here has: what it is, what is bounded in its stead, and the cure.
+/// A feature without a curve: its name, its bounded substitute, and the cure.
 pub(super) type Unruled = (&'static str, &'static str, &'static str);
 
 const LAUNCHED: Unruled = (
@@ -264,14 +265,14 @@ fn unruled_of(tsn: &PortTsn) -> Vec<Unruled> {
     found
 }
 
-/// The idle slope of a class while its gate is open (operIdleSlope of IEEE Std 802.1Q-2022, 8.6.8.2), to a bit per second.
+/// Idle slope of a class while its gate is open (operIdleSlope of IEEE Std 802.1Q-2022, 8.6.8.2), to a bit per second.
 fn while_open(slope: u64, schedule: &PortSchedule, class: usize) -> Rational {
     let (open, cycle) = (schedule.open_in_cycle(class).as_picos(), schedule.cycle().as_picos());
     let scaled = i128::from(slope) * i128::from(cycle) / i128::from(open.max(1));
     Rational::integer(if open == 0 { i128::from(slope) } else { scaled })
 }
 
-/// How long the gate of a class is open in any time, at most: of a cycle that it is open for `o` of, `o·(1 − o/c) + t·o/c`.
+/// Greatest open time of a class's gate in any time: `o·(1 − o/c) + t·o/c` for an open time `o` of a cycle `c`.
 fn open_in_any_time(
     schedule: &PortSchedule,
     class: usize,
@@ -288,10 +289,10 @@ fn is_open(entry: &GateEntry, class: usize) -> bool {
     entry.open.iter().any(|open| usize::from(*open) == class)
 }
 
-/// Stretches of a cycle in which the gate of a class is closed, and whether another class's is open across their end.
+/// Closed intervals of a class's gate in a cycle, and whether another class's gate is open across their end.
 fn closed(schedule: &PortSchedule, class: usize) -> Vec<(Span, bool)> {
     let entries = &schedule.entries;
-    // A stretch may go on from the end of the cycle to its beginning.
+    // An interval may continue from the end of the cycle to its beginning.
     let Some(first) = entries.iter().position(|entry| is_open(entry, class)) else {
         return vec![(schedule.cycle(), true)];
     };

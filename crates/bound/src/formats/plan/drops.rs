@@ -1,8 +1,8 @@
-//! Places of a test that drop frames: queues with so much room, and filters that let not everything pass.
+//! Places of a test that can drop frames: queues of limited size, and filters.
 //!
-//! Each is a [`Place`] of the model, and an answer proves that all fits, or says of whose flows frames may be lost. Every
-//! cause that a core has for a drop (`wg_core::cause::Cause`) is here, refused by name, or told as planted by the test.
-//! Time-triggered frames have no curves, and are looked at by themselves (`scheduled.rs`).
+//! Each is a [`Place`] of the model, and an answer either proves that all frames pass, or reports the flows that may
+//! lose frames. Every cause for which a core drops frames (`wg_core::cause::Cause`) is here, refused by name, or
+//! reported as planted by the test. Time-triggered frames have no curves, and are handled separately (`scheduled.rs`).
 
 use std::collections::BTreeMap;
 
@@ -20,9 +20,9 @@ use crate::model::{Place, Takes};
 use crate::openings::{Comes, Openings};
 use crate::rational::Rational;
 
-/// A flow of the model and a step of it.
+/// Index of a flow of the model and of its step.
 type At = (usize, usize);
-/// Bytes of a frame with one 802.1Q tag beside its service data unit: addresses, type, check sequence; the tag.
+/// Bytes of a frame with one 802.1Q tag outside its service data unit: addresses, type, check sequence; the tag.
 const AROUND_SDU: i128 = 18;
 const TAG: i128 = 4;
 const WHEN_UNKNOWN: &str = "it is closed now and then, and when their frames come is not known here, as it is of one periodic \
@@ -33,7 +33,7 @@ fn whole(value: impl Into<i128>) -> Rational {
 }
 
 impl Reading<'_> {
-    /// Takes note of every place that drops.
+    /// Collects every place that can drop frames.
     pub(super) fn places(&mut self) {
         let mut places = Vec::new();
         for (index, node) in (0..).zip(&self.network.nodes) {
@@ -57,14 +57,14 @@ impl Reading<'_> {
         self.run.flows.iter().find(|planned| planned.id.to_string() == *name)
     }
 
-    /// What passes a server.
+    /// Flows and steps at a server.
     fn at_server(&self, server: usize) -> Vec<At> {
         let flows = self.model.flows.iter().enumerate();
         let steps = flows.flat_map(|(flow, one)| (0..one.steps.len()).map(move |step| (flow, step)));
         steps.filter(|(flow, step)| self.model.flows[*flow].steps[*step].server == server).collect()
     }
 
-    /// A queue: bits of frames on the wire that surely find room, whatever their lengths.
+    /// A queue: bits of frames on the wire that certainly fit, whatever their lengths.
     fn room(&self, name: String, capacity: Capacity, parts: Vec<(Vec<At>, Option<Rational>)>) -> Place {
         let at: Vec<At> = parts.iter().flat_map(|(at, _)| at).copied().collect();
         let lengths = at.iter().map(|(flow, _)| self.lengths[*flow]);
@@ -81,7 +81,7 @@ impl Reading<'_> {
         self.servers.iter().filter(move |(port, _)| port.node == node).map(|(port, server)| (*port, *server))
     }
 
-    /// Most bits of these that a queue holds.
+    /// Greatest number of bits of these flows in a queue.
     fn held(&self, capacity: Capacity, at: &[At]) -> Rational {
         let lengths = at.iter().map(|(flow, _)| self.lengths[*flow]);
         let ends = lengths.fold((i128::MAX, 1), |(short, long), one| (short.min(one.0), long.max(one.1)));
@@ -116,7 +116,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Frames that no class takes, or no port.
+    /// Frames that no class or no port takes.
     fn classes_of(&self, node: NodeIndex, switch: &SwitchModel, places: &mut Vec<Place>) {
         for (port, server) in self.ports_of(node) {
             let Some(tsn) = switch.tsn_of(port.port) else { continue };
@@ -150,7 +150,7 @@ impl Reading<'_> {
         });
     }
 
-    /// Flows that enter a switch, by the port they come in by: the step behind which they are judged there.
+    /// Flows that enter a switch, by ingress port: the step after which they are judged there.
     fn entering(&self, node: NodeIndex) -> BTreeMap<(usize, u16), At> {
         let mut found = BTreeMap::new();
         for (flow, one) in self.model.flows.iter().enumerate() {
@@ -167,7 +167,7 @@ impl Reading<'_> {
         found
     }
 
-    /// The least time from where a flow enters the network to a step: its shortest frame on every line before.
+    /// Least time from a flow's entry into the network to a step: its shortest frame on every line before.
     fn least_before(&self, (flow, step): At) -> Rational {
         let one = &self.model.flows[flow];
         let bits = whole(8 * (self.lengths[flow].0 + AROUND_FRAME));
@@ -267,7 +267,7 @@ impl Reading<'_> {
             }
             for entry in &gate.entries {
                 let Some(octets) = entry.max_octets else { continue };
-                // What comes in one interval is what comes at once and in its length.
+                // The traffic of one interval is its burst and what comes during its length.
                 let window = &seconds(entry.length) / &slow;
                 let rates =
                     at.iter().fold(Rational::ZERO, |sum, (flow, _)| &sum + self.model.flows[*flow].rate());
@@ -277,8 +277,8 @@ impl Reading<'_> {
         }
     }
 
-    /// When frames of a flow come to a gate of a switch, if its plan tells: of one periodic sender, on clocks that are
-    /// exact, without a regulator that holds them back.
+    /// Arrival times of a flow at a gate of a switch, if the plan determines them: for one periodic sender on exact
+    /// clocks, without a regulator that delays its frames.
     fn comes(&self, node: NodeIndex, at: At) -> Option<Comes> {
         let planned = self.planned(at.0)?;
         let mut sends = self.run.sends.iter().filter(|send| send.flow == planned.id);
@@ -304,7 +304,7 @@ impl Reading<'_> {
         let mut lines = Rational::ZERO;
         let bits = whole(8 * (self.lengths[at.0].0 + PREAMBLE));
         for (place, step) in before.iter().map(|step| &one.steps[*step]).enumerate() {
-            // What varies of the first is before its wait, and of the others in it.
+            // The variation of the first step precedes its wait; that of others is part of it.
             let varies = if place == 0 { Rational::ZERO } else { step.variation.clone() };
             fixed = &fixed + &(&step.wait - &varies);
             let rate = self.model.servers[step.server].capacity.as_ref()?;
@@ -326,7 +326,7 @@ impl Reading<'_> {
         Place { name, flows, takes: Takes::Contract { of, bucket, run } }
     }
 
-    /// ARINC 664 part 7: the account of each virtual link at an input port.
+    /// Accounts of virtual links at input ports (ARINC 664 part 7).
     fn policing_of(&self, node: NodeIndex, switch: &SwitchModel, places: &mut Vec<Place>) {
         if switch.kind < SwitchKind::Arinc664 || switch.policing == Policing::Off {
             return;
@@ -336,7 +336,7 @@ impl Reading<'_> {
                 continue;
             };
             let (bag, jitter) = (seconds(link.contract.bag().span()), seconds(link.jitter));
-            // Counted in bits on the wire: each frame costs no more of these than it costs of the account.
+            // In bits on the wire: each frame costs no more of these than of the account.
             let bytes = match switch.policing {
                 Policing::Frames => self.lengths[flow].0,
                 _ => i128::from(link.contract.lmax()),
@@ -363,7 +363,7 @@ impl Reading<'_> {
         let buffers = host.receive_buffers.as_ref();
         let slots = self.slots(node);
         let fifo = buffers.and_then(|buffers| buffers.iter().filter_map(|one| one.fifo_bytes).min());
-        // The frame that is being read has its place as well.
+        // The frame being read takes a slot, too.
         let frames = slots.saturating_sub(1);
         let bytes = fifo.map_or(u64::MAX >> 8, u64::from);
         match self.readers.get(&node) {
@@ -379,14 +379,14 @@ impl Reading<'_> {
         self.backlog_of(node, places);
     }
 
-    /// Places of the receive ring of a host, or of its smallest receive buffer.
+    /// Slots of the receive ring of a host, or of its smallest receive buffer.
     pub(super) fn slots(&self, node: NodeIndex) -> u32 {
         let host = self.host(node);
         let smallest = host.receive_buffers.map(|buffers| buffers.iter().map(|one| one.slots).min());
         smallest.map_or(host.ring, |slots| slots.unwrap_or(1))
     }
 
-    /// Frames that no reader takes time for lie in the ring until the host is told: as many as come meanwhile.
+    /// Frames without reading time stay in the ring until the host is interrupted: as many as come meanwhile.
     fn unread(&self, node: NodeIndex, (name, slots): (String, u32), places: &mut Vec<Place>) {
         let comes = |flow: &usize| {
             self.planned(*flow).is_some_and(|planned| planned.receivers().any(|receiver| receiver == node))
@@ -397,7 +397,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Why the ring of a host without a reader may be full, of all that its links bring.
+    /// Why the ring of a host without a reader may overrun, from all traffic of its links.
     pub(super) fn ring_full(&self, node: NodeIndex, slots: u32) -> Option<String> {
         let told = self.told(node);
         let comes = |planned: &&PlannedFlow| planned.receivers().any(|receiver| receiver == node);
@@ -411,13 +411,13 @@ impl Reading<'_> {
         })
     }
 
-    /// Lengths of the frames of a flow, destination address to FCS.
+    /// Frame lengths of a flow, destination address to FCS.
     pub(super) fn sizes(&self, planned: &PlannedFlow) -> Vec<i128> {
         let own = self.run.sends.iter().filter(|send| send.flow == planned.id);
         own.map(|send| i128::from(frame_bits(planned, send.payload)) / 8 - AROUND_FRAME).collect()
     }
 
-    /// Frames of a flow that may be due at once, where the host may be late by `late`.
+    /// Frames of a flow that may be due at once, if the host may be late by `late`.
     fn at_once(&self, planned: &PlannedFlow, late: &Rational) -> Rational {
         let fast = self.fast(planned.from);
         let mut sum = Rational::ZERO;
@@ -440,7 +440,7 @@ impl Reading<'_> {
         sum
     }
 
-    /// How late a host may be with what is due: by its ticks, waking up, reading its clock, events and other frames.
+    /// Greatest lateness of a host: by its ticks, waking up, reading its clock, events and other frames.
     fn late(&self, node: NodeIndex) -> Rational {
         let work = self.busy.get(&node).cloned().unwrap_or_default();
         let woken =
@@ -453,14 +453,14 @@ impl Reading<'_> {
         (0..self.model.flows.len()).filter(from).collect()
     }
 
-    /// Messages on their way to the egress queue.
+    /// Places for messages on their way to the egress queue.
     fn backlog_of(&self, node: NodeIndex, places: &mut Vec<Place>) {
         if let Some((name, why)) = self.backlog_full(node) {
             places.push(Place { name, flows: self.sent_by(node), takes: Takes::NotAll(why) });
         }
     }
 
-    /// The send queue of a host and why it may be full, of all that the host sends.
+    /// The send queue of a host and why it may overrun, from all that the host sends.
     pub(super) fn backlog_full(&self, node: NodeIndex) -> Option<(String, String)> {
         let late = self.late(node);
         let due = self.run.flows.iter().filter(|planned| planned.from == node);
@@ -472,7 +472,7 @@ impl Reading<'_> {
         })
     }
 
-    /// Queues of virtual links.
+    /// Places for the queues of virtual links.
     fn regulators(&self, places: &mut Vec<Place>) {
         for flow in 0..self.model.flows.len() {
             let Some(planned) = self.planned(flow) else { continue };

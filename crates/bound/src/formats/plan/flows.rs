@@ -1,4 +1,4 @@
-//! Flows: what senders bring, and the servers on the way to each receiver.
+//! Flows: arrival curves of senders, and the servers on the path to each receiver.
 
 use wg_plan::{
     Attachment, Flow as PlannedFlow, Hop, NetworkId, NodeKind, Pattern, Protocol, Relay, Route, Send,
@@ -16,7 +16,7 @@ impl Reading<'_> {
         flow.map_or(0, |flow| frame_bits(flow, send.payload))
     }
 
-    /// The end of a route: over the last wire, and to the application.
+    /// The end of a route: the last wire, and the host up to the application.
     pub(super) fn arriving(&self, route: &Route) -> (Rational, Option<Passage>) {
         let wire = route
             .hops
@@ -31,7 +31,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Where a flow is served among others at a port; less is better.
+    /// Class of a flow among others at a port; less is better.
     fn class(&self, port: Attachment, flow: &PlannedFlow) -> u8 {
         let at = port.node;
         if let Some(tsn) = self.tsn(port) {
@@ -58,7 +58,7 @@ impl Reading<'_> {
         }
     }
 
-    /// The servers of a route and what a frame waits for before each.
+    /// Servers of a route, with the wait before each.
     pub(super) fn passages(
         &self,
         flow: &PlannedFlow,
@@ -79,7 +79,7 @@ impl Reading<'_> {
         passages
     }
 
-    /// From the end of one hop to the queue of the next.
+    /// Time from the end of one hop to the queue of the next.
     pub(super) fn forwarding(&self, before: &Hop, hop: &Hop) -> (Rational, Rational) {
         let [came, goes] = [before, hop].map(|hop| &self.network.links[hop.link as usize]);
         let wire = seconds(came.delay);
@@ -121,7 +121,7 @@ impl Reading<'_> {
 
     pub(super) fn flow(&mut self, flow: &PlannedFlow) {
         let sends: Vec<&Send> = self.run.sends.iter().filter(|send| send.flow == flow.id).collect();
-        // What comes back within its own host passes no port; where that takes time, it takes it from what else comes.
+        // A loopback message passes no port; if it costs processor time, that is taken from other frames.
         if sends.is_empty() || flow.is_loopback() && !self.readers.contains_key(&flow.from) {
             return;
         }
@@ -142,16 +142,16 @@ impl Reading<'_> {
         let longest = traffic.iter().map(|one| one.bits).max().unwrap_or(0);
         bounded.longest_frame = Rational::integer(i128::from(longest));
         let host = self.host(flow.from);
-        // A latency begins when the application hands the message over. Before that it was woken, and waited for what the
-        // processor did for other messages: that moves when its frames come, which is their jitter, and is no part of the
-        // latency. After that the processor works for this message alone, because it takes one after the other.
+        // A latency begins with the application's call. Before it, the application had to wake up and wait for the
+        // processor's work for other messages: that shifts its frames, which is jitter, and is no part of the latency.
+        // After it, the processor works for this message alone, because it handles one after the other.
         let work = self.busy.get(&flow.from).cloned().unwrap_or_default();
         let jitter = &self.sending_varies(flow.from) + &work;
         let ticks = self.coarse(flow.from);
         let costs = sends.iter().map(|send| self.transmit_cost(flow.from, flow.protocol, send.payload));
         let own = costs.max().unwrap_or_default();
-        // A regulator holds a frame back that comes closer to the one before than its BAG: by the jitter as well.
-        // It counts its BAG by the oscillator, so what comes at one tick leaves it one BAG apart.
+        // A regulator delays a frame that comes within its BAG: by the jitter as well. It counts the BAG by the
+        // oscillator, so frames that come at one tick leave it one BAG apart.
         let (held, jitter) = if flow.virtual_link.is_some() {
             (&(&shaped + &jitter) + &ticks, jitter)
         } else {
@@ -187,7 +187,7 @@ impl Reading<'_> {
         self.model.flows.push(bounded);
     }
 
-    /// From a relay back to the sender, behind all it passed on the way there.
+    /// The path from a relay back to the sender, after the outward path.
     fn returned(
         &self,
         bounded: &mut Flow,
@@ -218,7 +218,7 @@ impl Reading<'_> {
         bounded.add_target(&target, passages.iter().cloned(), end);
     }
 
-    /// A time-triggered message waits for its dispatch and then goes by the schedule.
+    /// A time-triggered message waits for its dispatch and then follows the schedule.
     fn scheduled(&mut self, flow: &PlannedFlow, sends: &[&Send]) {
         let element = format!("<flow id=\"{}\">", flow.id);
         let Some(schedule) = &flow.schedule else { return };
@@ -260,8 +260,9 @@ impl Reading<'_> {
         }
     }
 
-    /// Time-triggered frames wait for the processor of their receiver with all others that are read there: behind the last line
-    /// they are a flow like others. `read`: of each target the server, when a frame is there, and how much that varies.
+    /// Time-triggered frames wait for the processor of their receiver with all others that are read there: after the
+    /// last line they are a flow like others. `read`: for each target the server, the arrival time of a frame there,
+    /// and its variation.
     fn read_by_hosts(
         &mut self,
         flow: &PlannedFlow,
@@ -279,7 +280,7 @@ impl Reading<'_> {
         bounded.longest_frame = bits;
         for (target, server, arrives, late) in read {
             let is_bounded = arrives.is_some();
-            // One that misses its window goes by a later one, each of which lets one pass.
+            // A frame that misses its window uses a later one; each lets one pass.
             let variation = if is_bounded { late } else { period.clone() };
             let wait = arrives.unwrap_or_default();
             bounded.add_target(target, [Passage { server, class: 10, wait, variation }], Rational::ZERO);
@@ -288,7 +289,7 @@ impl Reading<'_> {
         self.note_lengths([i128::from(self.bits_of(send))].into_iter());
         let at = self.model.flows.len();
         self.model.flows.push(bounded);
-        // What the whole host sends is said of all its flows together.
+        // The send queue of the host is reported once for all its flows.
         let sends = self.backlog_full(flow.from).map(|(place, _)| place);
         for (name, why) in drops.iter().filter(|(place, _)| Some(place) != sends.as_ref()) {
             let takes = Takes::NotAll(why.clone());
@@ -304,7 +305,7 @@ impl Reading<'_> {
         }
     }
 
-    /// The curve of a flow behind its regulator, and how long a frame may wait in that.
+    /// The curve of a flow behind its regulator, and the longest wait in it.
     fn arrival(&mut self, flow: &PlannedFlow, traffic: &[Traffic]) -> Option<(Bucket<Rational>, Rational)> {
         let fast = self.fast(flow.from);
         let mut burst = Rational::ZERO;
@@ -336,7 +337,7 @@ impl Reading<'_> {
             );
             return None;
         }
-        // One frame passes at once, the others one each BAG.
+        // One frame passes at once, each further one after a BAG.
         let wait = &(&frames - &Rational::ONE).max(Rational::ZERO) * &bag;
         let bits = traffic.iter().map(|one| one.bits).max().unwrap_or(0);
         let bits = Rational::integer(i128::from(bits));

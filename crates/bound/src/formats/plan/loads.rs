@@ -1,4 +1,4 @@
-//! Loads: traffic that no flow of the test counts.
+//! Loads: traffic that does not belong to the test's flows.
 
 use wg_plan::wire::wire_bits;
 use wg_plan::{Flow as PlannedFlow, Inject, NodeKind, Protocol};
@@ -36,7 +36,7 @@ impl Reading<'_> {
         let passages = self.passages(&stands_for, &inject.route.hops, (ticks.clone(), ticks));
         let target = self.name(inject.to).to_owned();
         let (end, reader) = self.arriving(&inject.route);
-        // An interface discards load unless its host's model says otherwise.
+        // An interface discards load unless its host's model states otherwise.
         let reader = reader.filter(|_| self.host(inject.to).receives_load);
         flow.add_target(target, passages.into_iter().chain(reader), end);
         self.note_lengths([bits].into_iter());

@@ -1,4 +1,4 @@
-//! Nodes and links: ports and the processors of hosts become servers.
+//! Nodes and links: ports and processors of hosts as servers.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::model::{Reserved, Server, problem};
 use crate::rational::Rational;
 use crate::rules::CUT;
 
-/// A draw of wander is the sum of twelve even ones: at most so many of its deviations.
+/// Greatest number of standard deviations in a draw of wander, which is the sum of twelve uniform ones.
 const MOST_DEVIATIONS: i128 = 6;
 
 impl Reading<'_> {
@@ -100,8 +100,8 @@ impl Reading<'_> {
         }
     }
 
-    /// A switch that cuts through orders frames by their headers: others whose end comes later by as much as the longest
-    /// frame lasts may go before.
+    /// A cut-through switch orders frames by their headers: others whose end comes later by up to the longest frame may
+    /// precede.
     fn cut_through_latency(&self, from: Attachment, _to: Attachment) -> Rational {
         let NodeKind::Switch(switch) = &self.network.nodes[usize::from(from.node)].kind else {
             return Rational::ZERO;
@@ -124,8 +124,8 @@ impl Reading<'_> {
         }
     }
 
-    /// What all frames that are due at once cost a host's processor: a frame may wait for the others. Due at once are also
-    /// those that come due between two ticks of its clock.
+    /// Processor time of a host for all frames that are due at once: a frame may wait for the others. Frames that are
+    /// due between two ticks of its clock count as due at once.
     pub(super) fn count_processors(&mut self) {
         for send in &self.run.sends {
             let Some(flow) = self.run.flows.iter().find(|flow| flow.id == send.flow) else { continue };
@@ -153,7 +153,7 @@ impl Reading<'_> {
         &seconds(cost.fixed) + &(&seconds(cost.per_byte) * &Rational::integer(i128::from(payload)))
     }
 
-    /// The processor of a host is a server too: it reads frame by frame, after it was told and has woken.
+    /// The processor of a host is a server too: it reads frame by frame, after an interrupt and its wake-up.
     pub(super) fn make_readers(&mut self) {
         let mut slowest: BTreeMap<NodeIndex, Rational> = BTreeMap::new();
         let mut comes = |node: NodeIndex, bits: u64, cost: Rational| {
@@ -182,7 +182,7 @@ impl Reading<'_> {
         }
     }
 
-    /// From a frame at an interface to a thread that reads it, at most.
+    /// Greatest time from a frame at an interface to the thread that reads it.
     pub(super) fn told(&self, node: NodeIndex) -> Rational {
         let host = self.host(node);
         let moderated = match host.interrupts {
@@ -213,11 +213,12 @@ impl Reading<'_> {
         &of(cost) + &host.card_read.map_or(Rational::ZERO, of)
     }
 
-    /// What windows of time-triggered frames keep from all others. Frames that would not be done before a window wait
-    /// (timely block), or are cut off and sent again (preemption): either way a window costs a frame more than itself. It
+    /// Line time that windows of time-triggered frames take from all others. Frames that would not end before a window
+    /// wait (timely block), or are cut off and sent again (preemption): either way a window costs more than itself. It
     /// opens and closes by the clock of its node, at its ticks.
     ///
-    /// What that frame is depends on the class ([`Reserved::of`]), and what a window is to its rule on the rule (`classes.rs`).
+    /// The length of that frame depends on the class ([`Reserved::of`]), the meaning of a window for a rule on the rule
+    /// (`classes.rs`).
     pub(super) fn reserve(&mut self) {
         let ports: Vec<(Attachment, usize)> =
             self.servers.iter().map(|(port, server)| (*port, *server)).collect();
@@ -242,7 +243,7 @@ impl Reading<'_> {
         }
     }
 
-    /// How frames beside the windows of a port keep clear of them.
+    /// How frames beside the windows of a port are kept out of them.
     pub(super) fn integration(&self, port: Attachment) -> Integration {
         match &self.network.nodes[usize::from(port.node)].kind {
             NodeKind::Switch(switch) => switch.integration,
@@ -271,8 +272,8 @@ impl Reading<'_> {
         Rational::integer(own.max(i128::from(most)))
     }
 
-    /// How much faster than time a node's clock may run: changes by temperature add up, and so does wander, of which the
-    /// simulator draws at most six deviations each second.
+    /// How much faster than true time a node's clock may run: changes by temperature add up, and so does wander, for
+    /// which the simulator draws at most six standard deviations each second.
     pub(super) fn fast(&self, node: NodeIndex) -> Rational {
         let clock = &self.network.nodes[usize::from(node)].clock;
         let (mut drift, mut most) = (clock.drift_ppb, clock.drift_ppb.abs());
@@ -286,8 +287,7 @@ impl Reading<'_> {
         Rational::new(1_000_000_000 + i128::from(most) + wandered, 1_000_000_000)
     }
 
-    /// By how much what is due at a reading of a node's clock may be late, because only ticks of that are seen: what comes
-    /// due between two of them comes at once.
+    /// Greatest lateness due to the granularity of a node's clock: all that is due between two ticks comes at once.
     pub(super) fn coarse(&self, node: NodeIndex) -> Rational {
         let granularity = self.network.nodes[usize::from(node)].clock.granularity;
         let slow = &Rational::integer(2) - &self.fast(node);
@@ -297,7 +297,7 @@ impl Reading<'_> {
         &seconds(granularity) / &slow
     }
 
-    /// By how much events of a host hold up a thread that sends, or one that receives, at most.
+    /// Greatest delay by events of a host for a sending or receiving thread.
     pub(super) fn held_up(&self, node: NodeIndex, is_sending: bool) -> Rational {
         let other = if is_sending { HeldUp::Receive } else { HeldUp::Send };
         let events =
@@ -308,14 +308,14 @@ impl Reading<'_> {
         })
     }
 
-    /// What an application takes at least and at most to read its clock.
+    /// Least and greatest time that an application takes to read its clock.
     pub(super) fn read_cost(&self, node: NodeIndex) -> (Rational, Rational) {
         let timestamps = self.network.nodes[usize::from(node)].timestamps.as_deref();
         timestamps.map_or_else(Default::default, |errors| (least(&errors.read_cost), most(&errors.read_cost)))
     }
 
-    /// How much the instant varies at which an application is woken to send, and has read its clock. By the ticks of
-    /// that clock it varies besides ([`Self::coarse`]).
+    /// Variation of the instant at which an application is woken to send, and has read its clock. The ticks of that
+    /// clock add to it ([`Self::coarse`]).
     pub(super) fn sending_varies(&self, node: NodeIndex) -> Rational {
         let host = self.host(node);
         let (quickest, slowest) = self.read_cost(node);
@@ -323,7 +323,7 @@ impl Reading<'_> {
         &(&woken + &self.held_up(node, true)) + &(&slowest - &quickest)
     }
 
-    /// ARINC 664 part 7: what virtual links of an end system do to one another at its port, beside 40 us of its own.
+    /// Jitter by other virtual links of an end system at its port, with 40 us of its own (ARINC 664 part 7).
     pub(super) fn jitters(&mut self) {
         let mut sums: BTreeMap<NodeIndex, Rational> = BTreeMap::new();
         for flow in &self.run.flows {

@@ -1,10 +1,11 @@
-//! Time-triggered flows: how long their schedules have messages take, and places that drop their frames.
+//! Time-triggered flows: delays by their schedules, and places that can drop their frames.
 //!
-//! Schedules are known to the instant, so no curve is needed. A message is handed over so long before its dispatch as the plan
-//! says, where its sender has one place in the cycle (TimeAwareOffset of IEEE Std 802.1Q-2022, clause 46, is such a one); else it
-//! may have just missed one. From there on a frame leaves every port as its window opens (SAE AS6802: timely block), or later by
-//! what may be on the line then (shuffling, preemption). Whether windows clash the plan checks; here is what it takes as given:
-//! that messages come in time for their dispatch, frames for their windows, and hosts to what waits in their rings.
+//! Schedules are exact, so no curve is needed. The time from handing a message over to its dispatch follows from the
+//! plan, if its sender has one place in the cycle (as TimeAwareOffset of IEEE Std 802.1Q-2022, clause 46); else it may
+//! have just missed a dispatch. Then a frame leaves every port as its window opens (SAE AS6802: timely block), or later
+//! by what may be on the line then (shuffling, preemption). The plan checks clashes of windows; here its assumptions
+//! are checked: that messages are in time for their dispatch, frames for their windows, and hosts for the frames in
+//! their rings.
 
 use num_integer::Integer;
 use wg_frame::time::Span;
@@ -17,30 +18,30 @@ use super::{AROUND_FRAME, PREAMBLE, Reading, least, seconds};
 use crate::rational::Rational;
 
 type Drops = Vec<(String, String)>;
-/// Bytes of a frame by which a cut-through switch knows where it goes.
+/// Length of the header by which a cut-through switch forwards, in bytes.
 const HEADER: i128 = 14;
-/// Bytes of the gap behind a frame, or behind one that was cut off.
+/// Length of the gap after a frame, or after one that was cut off, in bytes.
 const GAP: i128 = AROUND_FRAME - PREAMBLE;
 
-/// What becomes of a frame from its dispatch to the last bit at its receiver.
+/// Delay of a frame from its dispatch to the last bit at its receiver.
 pub(super) struct Course {
-    /// How long that takes; none where it may miss a window, and the next one as well.
+    /// Greatest delay; `None` if it may miss a window, and the next one as well.
     pub(super) longest: Option<Rational>,
-    /// How much of that may vary from frame to frame.
+    /// Variation of the delay from frame to frame.
     pub(super) late: Rational,
     pub(super) drops: Drops,
 }
 
-/// When a message is handed over, after the instant it is due.
+/// Time of handing a message over, after its due instant.
 struct HandedOver {
-    /// At least.
+    /// Least time.
     soonest: Rational,
-    /// How much later another one may be.
+    /// Variation: how much later another message may be.
     varies: Rational,
 }
 
 impl Reading<'_> {
-    /// Places, and why each may drop frames of a flow.
+    /// Places that may drop frames of a flow, with reasons.
     pub(super) fn scheduled_drops(&self, flow: &PlannedFlow, send: &Send, schedule: &TimeTriggered) -> Drops {
         let mut drops: Drops = self.backlog_full(flow.from).into_iter().collect();
         drops.extend(self.superseded(flow, send, schedule));
@@ -55,7 +56,7 @@ impl Reading<'_> {
         drops
     }
 
-    /// A thread that is at work need not be woken: messages of others may have one called sooner, and later.
+    /// A working thread need not be woken: messages of other flows may make a call earlier, and later.
     fn handed_over(&self, flow: &PlannedFlow, send: &Send) -> HandedOver {
         let own = self.transmit_cost(flow.from, flow.protocol, send.payload);
         let work = self.busy.get(&flow.from).cloned().unwrap_or_default();
@@ -68,8 +69,8 @@ impl Reading<'_> {
         HandedOver { soonest: Rational::ZERO, varies: &varies + &woken }
     }
 
-    /// From the soonest that a message is ready to the next dispatch, where it is nearest: messages are ready at instants of the
-    /// period this far apart, or whole steps more. Both go by the clock of their host, whatever that shows.
+    /// Least time from the earliest readiness of a message to the next dispatch: messages are ready at instants of the
+    /// period that are this step apart, or multiples of it. Both follow the clock of their host, whatever it shows.
     fn left(&self, flow: &PlannedFlow, send: &Send, schedule: &TimeTriggered) -> (Rational, Rational) {
         let step = schedule.period.as_picos().gcd(&send.period.as_picos()).max(1);
         let step = seconds(Span::from_picos(step));
@@ -79,8 +80,8 @@ impl Reading<'_> {
         (modulo(&(&seconds(schedule.offset) - &ready), &step), step)
     }
 
-    /// From the call of the application to the dispatch of its message, at most. One that is always in time waits from the
-    /// soonest call on for the instant it is meant for; one that may miss it, for a whole period.
+    /// Greatest time from the application's call to the dispatch of its message. One that is always in time waits from
+    /// the earliest call for its instant; one that may miss it, for a complete period.
     pub(super) fn until_dispatch(
         &self,
         flow: &PlannedFlow,
@@ -96,7 +97,7 @@ impl Reading<'_> {
         &(&(&waits / &slow) + &own) + &self.coarse(flow.from)
     }
 
-    /// A message that misses its dispatch is replaced by the next one, where the two then meet.
+    /// A message that misses its dispatch is replaced by the next one, if the two then meet.
     fn superseded(
         &self,
         flow: &PlannedFlow,
@@ -107,27 +108,27 @@ impl Reading<'_> {
         if seconds(send.period) >= &seconds(schedule.period) + &varies {
             return None;
         }
-        // Ready at the very instant of dispatch is in time.
+        // A message that is ready at the very instant of dispatch is in time.
         (self.left(flow, send, schedule).0 < varies).then(|| {
             let why = "a message may miss its dispatch, and the next one takes its place".to_owned();
             (format!("the dispatch of \"{}\"", self.name(flow.from)), why)
         })
     }
 
-    /// A frame on its way along a route: from window to window, and to the receiver's last bit.
+    /// Delay of a frame along a route: from window to window, and to the last bit at the receiver.
     pub(super) fn course(&self, send: &Send, schedule: &TimeTriggered, route: &Route) -> Option<Course> {
         let last = route.hops.last()?;
         schedule.receptions.iter().find(|reception| reception.at == last.to)?;
         let whole = i128::from(self.bits_of(send));
         let (period, mut opens) = (seconds(schedule.period), seconds(schedule.offset));
-        // After the opening of a window: how late the frame may be, and when it is at the next port.
+        // Relative to the opening of a window: how late the frame may be, and when it is at the next port.
         let (mut span, mut late, mut comes) = (Rational::ZERO, Rational::ZERO, Rational::ZERO);
         let mut drops = Drops::new();
         for (place, hop) in route.hops.iter().enumerate() {
             let window = schedule.windows.iter().find(|window| window.at == hop.from)?;
             let mut step = modulo(&(&seconds(window.offset) - &opens), &period);
             if place > 0 {
-                // What comes after an opening is for the next one.
+                // A frame that comes after an opening takes the next one.
                 step = if step.is_zero() { period.clone() } else { step };
                 let behind = (&comes - &step).max(Rational::ZERO);
                 late = &behind + &self.held_up_at(hop.from, !behind.is_zero());
@@ -154,7 +155,7 @@ impl Reading<'_> {
         Some(Course { longest, late, drops })
     }
 
-    /// Bits that have to be in before the next node goes on with a frame, and what the wire and that node take.
+    /// Bits that must be received before the next node forwards a frame, and the delays of the wire and that node.
     fn onwards(&self, whole: i128, hop: &Hop, next: Option<&Hop>) -> (i128, Rational) {
         let all = whole - 8 * GAP;
         let Some(next) = next else {
@@ -170,8 +171,9 @@ impl Reading<'_> {
         (needed, self.forwarding(hop, next).0)
     }
 
-    /// How long others may keep the line of a port when a frame comes to its window. One that comes behind the opening may find
-    /// the line taken under timely block as well: while nothing waited for the window it was free for all.
+    /// How long other frames may occupy the line of a port when a frame comes to its window. One that comes after the
+    /// opening may find the line occupied under timely block as well: while nothing waited for the window it was free
+    /// for all.
     fn held_up_at(&self, port: Attachment, behind: bool) -> Rational {
         let rate = &self.model.servers[self.servers[&port]].service[0].rate;
         match self.integration(port) {
@@ -181,7 +183,7 @@ impl Reading<'_> {
         }
     }
 
-    /// The receiver, where it does not accept a frame that comes as late as this one may, or as soon.
+    /// The receiver, if it does not accept a frame as late, or as early, as this one may be.
     fn refused(
         &self,
         whole: i128,
@@ -202,8 +204,8 @@ impl Reading<'_> {
         })
     }
 
-    /// A switch on its way that keeps a frame so long that the next one of its flow may come. Lengths and delays that it
-    /// would not do with the plan refuses.
+    /// A switch on the path that holds a frame so long that the next one of its flow may come. The plan refuses lengths
+    /// and delays for which that would be wrong.
     fn kept_too_long(
         &self,
         flow: &PlannedFlow,
@@ -229,7 +231,8 @@ impl Reading<'_> {
         })
     }
 
-    /// The receive ring of a host that takes no time to read, where it is not proved that it is told before that is full.
+    /// The receive ring of a host without reading time, unless it is proved that the host is interrupted before the
+    /// ring is full.
     fn of_receiver(&self, receiver: NodeIndex) -> Option<(String, String)> {
         if self.readers.contains_key(&receiver) {
             return None;
@@ -239,7 +242,7 @@ impl Reading<'_> {
     }
 }
 
-/// What is left of a time beyond whole periods, from 0 to less than one.
+/// Remainder of a time modulo the period, from 0 to less than one period.
 fn modulo(time: &Rational, period: &Rational) -> Rational {
     let turns = (time / period).to_f64_down().floor();
     let mut left = time - &(period * &Rational::from_f64(turns).unwrap_or_default());
