@@ -1,4 +1,5 @@
-//! What a record costs the servicing thread, what its live figures cost the logging thread, and whether the logging thread keeps up.
+//! What a record costs the servicing thread, what its live figures cost the logging thread, and whether the logging
+//! thread keeps up.
 //!
 //! `cargo bench -p wg-agent --bench servicing`. Prints one line of JSON per figure. Exit code 1 when a bar is missed:
 //! at most 100 ns added per record, none lost at 1.5 million records per second.
@@ -66,7 +67,8 @@ fn live(part: LivePart) -> LiveFigures {
     LiveFigures::new(vec![flow], Arc::default())
 }
 
-/// What the logging thread pays for live figures of a record: of a round trip, which is the dearest. Median of 200 bursts.
+/// What the logging thread pays for live figures of a record: of a round trip, which is the dearest. Median of 200
+/// bursts.
 fn live_cost_ns() -> f64 {
     let mut live = live(LivePart::RoundTrip);
     let record = |sequence: u32, point, flags| Record {

@@ -1,22 +1,22 @@
-//! The program's own terminal: texts of others, such as names of hosts and interfaces, are shown on it and not obeyed.
+//! Output on the program's own terminal: untrusted texts, such as names of hosts and interfaces, are escaped.
 
 use std::io::Write;
 
 use wg_capture::printable;
 
-/// A line on standard error, of one line whatever the text holds.
+/// Prints one line on standard error, whatever the text contains.
 pub fn complain(problem: &(impl ToString + ?Sized)) {
-    // Whoever listened and went away does not need it.
+    // A reader that went away does not need it.
     let _ = writeln!(std::io::stderr(), "wiregauge-agent: {}", printable(&problem.to_string()));
 }
 
-/// A line on standard output, of one line whatever the text holds.
+/// Prints one line on standard output, whatever the text contains.
 pub fn line(text: &(impl ToString + ?Sized)) {
     let _ = writeln!(std::io::stdout(), "{}", printable(&text.to_string()))
         .and_then(|()| std::io::stdout().flush());
 }
 
-/// JSON on standard output, whose strings hold nothing that a terminal obeys.
+/// Prints JSON on standard output with all control characters in strings escaped.
 pub fn json(text: &str) {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -33,7 +33,7 @@ pub fn json(text: &str) {
     let _ = writeln!(std::io::stdout(), "{shown}").and_then(|()| std::io::stdout().flush());
 }
 
-/// One line of JSON on standard output; whether it was taken.
+/// Prints one line of JSON on standard output; returns whether it was written.
 pub fn say(fact: &impl serde::Serialize) -> bool {
     let mut out = std::io::stdout().lock();
     serde_json::to_writer(&mut out, fact).is_ok() && out.write_all(b"\n").is_ok() && out.flush().is_ok()

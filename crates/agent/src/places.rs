@@ -10,8 +10,8 @@ const OF_ROOT: &str = "/var/lib/wiregauge";
 /// Below the home of anybody else.
 const OF_OTHERS: &str = ".local/state/wiregauge";
 
-/// The usual folder for `kind`: below the state directory of the service that this program is, root's, or the user's. `None`
-/// where there is none, because HOME is not set.
+/// The usual folder for `kind`: below the state directory of the service that this program is, root's, or the user's.
+/// `None` where there is none, because HOME is not set.
 pub fn usual(kind: &str) -> Option<PathBuf> {
     let told = |name| env::var_os(name).filter(|value| !value.is_empty());
     chosen(told("STATE_DIRECTORY"), wg_net::host::is_root(), told("HOME")).map(|folder| folder.join(kind))

@@ -1,5 +1,5 @@
-//! A second role needs its own file and a line of a registry: the service, the start, the records and the report are those of
-//! every role.
+//! A second role needs its own file and a line of a registry: the service, the start, the records and the report are
+//! those of every role.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

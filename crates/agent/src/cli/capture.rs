@@ -17,8 +17,8 @@ use super::stream::interface_of;
 
 type Failure = (u8, String);
 
-/// Captures until SIGINT or SIGTERM, then prints what was captured as JSON. Exit code 2: a bad option; 3: the host
-/// refuses; 4: the file is not whole.
+/// Captures until SIGINT or SIGTERM, then prints statistics as JSON. Exit code 2: a bad option; 3: the host refuses; 4:
+/// the file is incomplete.
 pub(crate) fn capture(options: &CaptureOptions) -> ExitCode {
     match run(options) {
         Ok(stats) => {
@@ -61,7 +61,7 @@ fn run(options: &CaptureOptions) -> Result<CaptureStats, Failure> {
     if let Some(patience) = options.hold {
         let asked = Arc::new(Asked::default());
         capture = capture.on_demand(Duration::from_millis(patience), Arc::clone(&asked));
-        // It ends with its input, or with the program.
+        // The thread ends with its input, or with the program.
         std::thread::Builder::new()
             .name("asked".into())
             .spawn(move || listen(&asked))
@@ -78,7 +78,7 @@ fn run(options: &CaptureOptions) -> Result<CaptureStats, Failure> {
     capturing.join().map_err(|_| (70, "the capture failed; this is a defect of wiregauge".to_owned()))
 }
 
-/// Hears on standard input what is to be kept.
+/// Reads requests to keep frames from standard input.
 fn listen(asked: &Asked) {
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
         match stretch(&line) {
@@ -88,7 +88,7 @@ fn listen(asked: &Asked) {
     }
 }
 
-/// `keep FROM TO`.
+/// Parses `keep FROM TO`.
 fn stretch(line: &str) -> Option<[i64; 2]> {
     let mut words = line.split_whitespace();
     let (word, from, to, rest) = (words.next()?, words.next()?, words.next()?, words.next());
@@ -105,13 +105,13 @@ fn tap(named: &str, rate: Option<u64>) -> Result<CaptureInterface, Failure> {
     })
 }
 
-/// Says on standard output that frames are being captured, and waits for SIGINT or SIGTERM.
+/// Announces on standard output that frames are being captured, and waits for SIGINT or SIGTERM.
 fn wait_for_the_end() -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let (mut terminate, mut interrupt) =
             (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-        // Whoever wanted the line and went away does not need it.
+        // A reader that went away does not need the line.
         let _ = writeln!(std::io::stdout(), "capturing").and_then(|()| std::io::stdout().flush());
         tokio::select! {
             _ = terminate.recv() => {}
@@ -121,7 +121,7 @@ fn wait_for_the_end() -> std::io::Result<()> {
     })
 }
 
-/// As the manifest of a run keeps it: the fields of a capture task in `agent.proto`.
+/// Statistics as in the manifest of a run: the fields of a capture task in `agent.proto`.
 fn described(stats: &CaptureStats) -> serde_json::Value {
     serde_json::json!({
         "kind": "capture",

@@ -1,4 +1,4 @@
-//! `wiregauge-agent mend` and `restore`: settings of this host, changed for measuring and restored.
+//! `wiregauge-agent mend` and `restore`: changes settings of this host for measuring, and restores them.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use wg_agent::console;
 use wg_agent::tools::mending::{Change, Mending, Undo, fixes_named};
 
-/// Where former values of this host's own commands are kept. What they set is root's to set.
+/// Folder with the former values of settings that this host's own commands changed. Only root changes them.
 const FOLDER: &str = "/var/lib/wiregauge/mended";
-/// Another folder, for tests of the instrument.
+/// Environment variable with another folder, for tests of the instrument.
 const OTHER_FOLDER: &str = "WIREGAUGE_MENDED";
 
 /// What to set.

@@ -25,7 +25,7 @@ mod stream;
     max_term_width = 80
 )]
 struct Cli {
-    // Where a usage is wider than that it is written out below, since clap breaks none.
+    // A wider usage is written out below, because clap does not wrap it.
     #[command(subcommand)]
     command: Command,
 }
@@ -40,8 +40,8 @@ enum Command {
         #[arg(long, value_name = "DIR")]
         state: Option<PathBuf>,
     },
-    /// Prints the join code of an agent that serves on this host and has joined no lab yet, for example of a service whose output
-    /// is in the journal. Only root and the agent's own user may.
+    /// Prints the join code of an agent that serves on this host and has joined no lab yet, for example of a service
+    /// whose output is in the journal. Only root and the agent's own user may.
     JoinCode {
         /// Folder of the host's key, as with `serve`.
         #[arg(long, value_name = "DIR")]
@@ -74,7 +74,8 @@ enum Command {
         override_usage = "wiregauge-agent sink [OPTIONS] --interface <INTERFACE> --port <PORT>\n       --count <COUNT>"
     )]
     Sink(stream::SinkOptions),
-    /// Measures the clocks of this host: cost of a reading, resolution, drift. Prints one JSON object per line, as results come.
+    /// Measures the clocks of this host: cost of a reading, resolution, drift. Prints one JSON object per line, as
+    /// results come.
     Clocks(ClocksOptions),
     /// Runs a timer loop like cyclictest's and prints how late each tick came, in ns, several per line as a JSON array.
     Ticks(TicksOptions),
@@ -84,7 +85,8 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Sets this host for measuring, by named fixes, and keeps the former values until `restore`. Prints each change as JSON.
+    /// Sets this host for measuring, by named fixes, and keeps the former values until `restore`. Prints each change as
+    /// JSON.
     Mend(mending::MendOptions),
     /// Sets everything again that `mend` has changed here and nobody else since. Prints each change as JSON.
     Restore,
@@ -107,7 +109,7 @@ pub(crate) fn main() -> ExitCode {
     }
 }
 
-/// Ends early, with success, when nobody reads on: whoever listened has what it wanted.
+/// Ends early, with success, when the reader of standard output goes away.
 fn clocks(options: ClocksOptions) -> ExitCode {
     let order = wg_agent::tools::clock_survey::Order {
         reads: usize::try_from(options.reads).unwrap_or(usize::MAX),
@@ -133,7 +135,7 @@ fn ticks(options: &TicksOptions) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The command's own exit code, or 3 when it could not be enclosed.
+/// Exit code of the command, or 3 when it could not be enclosed.
 fn enclose(rootless: bool, command: &[String]) -> ExitCode {
     match wg_net::enclose::run(command, rootless) {
         Ok(code) => ExitCode::from(code),

@@ -1,6 +1,6 @@
 //! Numbers on the command line, checked against their bounds.
 
-/// A value parser for a number from `least` to `most` of a unit. What is no number (`nan`) is within no bounds.
+/// A value parser for a number from `least` to `most` of a unit. `nan` is out of bounds.
 pub(crate) fn within(
     least: f64,
     most: f64,

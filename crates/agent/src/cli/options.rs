@@ -9,24 +9,29 @@ use super::numbers;
 /// How to serve.
 #[derive(clap::Args)]
 pub(super) struct ServeOptions {
-    /// Where to listen: tls:ADDRESS:PORT, where only members of the lab that this host has joined may give orders; until it
-    /// has joined one, it prints a join code and waits. Or unix:PATH, where only the same user and root may connect; a client
-    /// must then name an authority such as `localhost` (grpcio: the channel option `grpc.default_authority`).
+    /// Where to listen: tls:ADDRESS:PORT, where only members of the lab that this host has joined may give orders;
+    /// until it has joined one, it prints a join code and waits. Or unix:PATH, where only the same user and root may
+    /// connect; a client must then name an authority such as `localhost` (grpcio: the channel option
+    /// `grpc.default_authority`).
     #[arg(long, default_value = "tls:0.0.0.0:47170")]
     pub(super) listen: String,
-    /// With tls: folder for the host's key, its membership and the audit log. It must belong to this user, with mode 700.
-    /// Default: /var/lib/wiregauge/host for root, ~/.local/state/wiregauge/host for others, host below a service's STATE_DIRECTORY.
+    /// With tls: folder for the host's key, its membership and the audit log. It must belong to this user, with mode
+    /// 700. Default: /var/lib/wiregauge/host for root, ~/.local/state/wiregauge/host for others, host below a service's
+    /// STATE_DIRECTORY.
     #[arg(long, value_name = "DIR")]
     pub(super) state: Option<PathBuf>,
     /// With tls: file (TOML) that says what callers may do: interfaces, addresses, rate, duration, tsn. Default:
-    /// /etc/wiregauge/agent.toml where there is one; else every interface but loopback, private addresses, 100 Mbit/s, 1 h and no TSN settings.
+    /// /etc/wiregauge/agent.toml where there is one; else every interface but loopback, private addresses, 100 Mbit/s,
+    /// 1 h and no TSN settings.
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
-    /// Folder for everything this agent records. It must belong to this user, with mode 700. Default: with tls `records` in the
-    /// state folder; else a new folder below /var/lib/wiregauge/agent for root, below ~/.local/state/wiregauge/agent for others.
+    /// Folder for everything this agent records. It must belong to this user, with mode 700. Default: with tls
+    /// `records` in the state folder; else a new folder below /var/lib/wiregauge/agent for root, below
+    /// ~/.local/state/wiregauge/agent for others.
     #[arg(long, value_name = "DIR")]
     pub(super) spool: Option<PathBuf>,
-    /// Network namespace of the network under test, for example /run/netns/mac. The control connection stays outside it.
+    /// Network namespace of the network under test, for example /run/netns/mac. The control connection stays outside
+    /// it.
     #[arg(long)]
     pub(super) netns: Option<PathBuf>,
     /// End when the thread that started this program ends, and ignore SIGINT and SIGHUP, which are for its program.
@@ -35,13 +40,13 @@ pub(super) struct ServeOptions {
     /// Print "listening ADDRESS" on standard output when ready.
     #[arg(long)]
     pub(super) announce: bool,
-    /// Present the kernel's timestamps as hardware timestamps of a clock with this offset (ns), drift (ppb) and step (ns). For
-    /// tests of the instrument; every report says that they were planted. Default: the environment variable
+    /// Present the kernel's timestamps as hardware timestamps of a clock with this offset (ns), drift (ppb) and step
+    /// (ns). For tests of the instrument; every report says that they were planted. Default: the environment variable
     /// WIREGAUGE_PLANTED_HARDWARE.
     #[arg(long, value_name = "OFFSET,DRIFT,STEP", allow_hyphen_values = true)]
     pub(super) planted_hardware: Option<String>,
-    /// Be a host whose clock has this offset (ns) and drift (ppb), and is set by a step (ns) so many seconds after the agent's
-    /// start. For tests of the instrument. Default: the environment variable WIREGAUGE_PLANTED_CLOCK.
+    /// Be a host whose clock has this offset (ns) and drift (ppb), and is set by a step (ns) so many seconds after the
+    /// agent's start. For tests of the instrument. Default: the environment variable WIREGAUGE_PLANTED_CLOCK.
     #[arg(
         long,
         value_name = "OFFSET,DRIFT[,STEP@SECONDS]",
@@ -118,8 +123,8 @@ pub(super) struct CaptureOptions {
     /// Network namespace of the interfaces.
     #[arg(long)]
     pub(super) netns: Option<PathBuf>,
-    /// Hold frames back for so many milliseconds and write those only that a line `keep FROM TO` on standard input asks for
-    /// by then, both in ns since 1970.
+    /// Hold frames back for so many milliseconds and write those only that a line `keep FROM TO` on standard input asks
+    /// for by then, both in ns since 1970.
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=3_600_000))]
     pub(super) hold: Option<u64>,
     /// End when the program that started this one ends.

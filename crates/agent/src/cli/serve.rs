@@ -21,7 +21,7 @@ use super::options::ServeOptions;
 use super::serve_tls;
 use super::serving::{Failure, LARGEST_REQUEST, LEAVE_TAKING, STACK, asked_to_stop, or_overdue};
 
-/// Serves until told to stop. Exit code 2: a bad option; 3: the host cannot do it.
+/// Serves until a stop is requested. Exit code 2: a bad option; 3: the host refuses.
 pub(crate) fn serve(options: &ServeOptions) -> ExitCode {
     let served = planted(options).and_then(|planted| {
         if let Some(address) = options.listen.strip_prefix("tls:") {
@@ -45,7 +45,7 @@ pub(crate) fn serve(options: &ServeOptions) -> ExitCode {
     }
 }
 
-/// The clock that stands in for the interface's; a value that is none is told by the name of what was set.
+/// The planted hardware clock; an invalid value is reported with the name of its option or variable.
 fn planted(options: &ServeOptions) -> Result<Option<PlantedHardware>, Failure> {
     let (set, text) = match (&options.planted_hardware, std::env::var_os("WIREGAUGE_PLANTED_HARDWARE")) {
         (Some(text), _) => ("--planted-hardware ", text.clone()),
@@ -55,8 +55,8 @@ fn planted(options: &ServeOptions) -> Result<Option<PlantedHardware>, Failure> {
     text.parse().map(Some).map_err(|said: String| (2, format!("{set}{said}")))
 }
 
-/// Listens in the namespace the program was started in, then enters the one of the network under test: so the
-/// control connection never shares a link with what is measured.
+/// Listens in the namespace in which the program was started, then enters the one of the network under test, so that
+/// the control connection never shares a link with the traffic under test.
 fn prepare(options: &ServeOptions) -> Result<(UnixListener, PathBuf), Failure> {
     if options.die_with_parent {
         let parent = realtime::parent();
@@ -74,7 +74,7 @@ fn prepare(options: &ServeOptions) -> Result<(UnixListener, PathBuf), Failure> {
     Ok((listener, path))
 }
 
-/// Whose orders are taken: those of this user's programs and of root's.
+/// Whether a caller is accepted: programs of this user and of root.
 fn is_heard(stream: &tokio::net::UnixStream) -> bool {
     let own = rustix::process::geteuid().as_raw();
     match stream.peer_cred() {
@@ -104,7 +104,7 @@ fn listen(at: &str) -> Result<(UnixListener, PathBuf), Failure> {
         ));
     };
     let problem = |e: std::io::Error| (3, format!("cannot listen on {}: {e}", path.display()));
-    // A socket of this user that nobody listens on is left over from a killed agent; nothing else is removed.
+    // A socket of this user without a listener is left over from a killed agent; nothing else is removed.
     let own = rustix::process::geteuid().as_raw();
     let left = std::fs::symlink_metadata(path)
         .is_ok_and(|found| found.file_type().is_socket() && found.uid() == own);
@@ -130,8 +130,8 @@ fn run(
         .build()
         .map_err(problem)?;
     let outcome = runtime.block_on(async {
-        // What a terminal sends goes to the whole group: an agent that belongs to a testmaster leaves the end to it, or there would be
-        // nobody left to collect the records from.
+        // A terminal's signal goes to the whole process group: an agent of a testmaster ignores it, because otherwise
+        // nobody would collect the records.
         let alone = !options.die_with_parent;
         let stop = {
             let service = service.clone();
@@ -148,11 +148,11 @@ fn run(
             tokio::time::sleep(LEAVE_TAKING).await;
         };
         let server = Server::builder();
-        // A plan with replays says every frame of their captures.
+        // A plan with replays contains every frame of their captures.
         let service = AgentServer::new(service).max_decoding_message_size(LARGEST_REQUEST);
         let ready = || {
             if options.announce {
-                // Whoever asked for the line and went away does not need it.
+                // A reader that went away does not need the line.
                 let _ = writeln!(std::io::stdout(), "listening {address}")
                     .and_then(|()| std::io::stdout().flush());
             }

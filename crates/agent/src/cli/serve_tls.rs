@@ -36,13 +36,13 @@ use super::serving::{
     Failure, LARGEST_REQUEST, LEAVE_TAKING, STACK, asked_to_stop, or_overdue, raise_descriptors,
 };
 
-/// Where the host's own rules are, unless somebody names another file.
+/// Default path of the host's rules.
 const CONFIG: &str = "/etc/wiregauge/agent.toml";
-/// How often a caller is asked whether it is there, and how long it may take to answer. A control network may be gone for 30 s.
+/// Keepalive interval and timeout. A control network may be interrupted for 30 s.
 const KEEPALIVE: Duration = Duration::from_secs(20);
-/// Calls that are answered at a time on a connection of somebody who is not known.
+/// Greatest number of concurrent calls on a connection of an unknown caller.
 const STRANGERS_CALLS: u32 = 4;
-/// Bytes of one call to an agent that belongs to nobody, at most.
+/// Greatest length of one call to an agent without a lab, bytes.
 const LARGEST_STRANGER: usize = 64 << 10;
 
 pub(super) fn serve(
@@ -92,7 +92,7 @@ pub(super) fn serve(
         console::complain(&problem);
     }
     let mending = Arc::new(Mending::in_folder(identity.folder(), Some(Arc::clone(&audit))));
-    // An agent that was killed has left settings changed.
+    // A killed agent may have left changed settings.
     mending.restore_all();
     let service = AgentService::new(ROLES, spool, planted)
         .with_clock(options.planted_clock)
@@ -119,7 +119,7 @@ fn listened_on(address: &str) -> Result<SocketAddr, Failure> {
     })
 }
 
-/// Where records are kept from one start of the agent to the next; this agent's alone.
+/// Folder in which records survive restarts of the agent; used by this agent alone.
 fn spool(options: &ServeOptions, identity: &Identity) -> Result<Spool, Failure> {
     let folder = match &options.spool {
         Some(named) => named.clone(),
@@ -135,7 +135,7 @@ fn spool(options: &ServeOptions, identity: &Identity) -> Result<Spool, Failure> 
     Ok(spool)
 }
 
-/// Says when the code is good for nothing any more; never ends.
+/// Reports when the join code expires; never ends.
 async fn tell_of_age() {
     tokio::time::sleep(LIFETIME).await;
     console::complain("the join code is older than an hour; start the agent again for a new one");
@@ -159,7 +159,7 @@ pub(super) fn leave(state: Option<&Path>) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Shows the join code of the agent that waits for somebody to type it.
+/// Prints the join code of the agent that waits to be joined.
 pub(super) fn join_code(state: Option<&Path>) -> ExitCode {
     let found = Identity::place(state)
         .map_err(|e| e.to_string())
@@ -179,14 +179,14 @@ pub(super) fn join_code(state: Option<&Path>) -> ExitCode {
 
 fn problem(address: SocketAddr) -> impl Fn(&dyn std::error::Error) -> Failure + Copy {
     move |error| {
-        // The transport's own sentence is but "transport error".
+        // The transport's own message is only "transport error".
         let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
         (3, format!("cannot serve on tls:{address}: {why}"))
     }
 }
 
-/// Waits for somebody who was told the join code; what vouches for the host from then on, and the address that was bound.
-/// Nothing where the program is to end before.
+/// Waits for a caller with the join code; returns the host's credentials from then on, and the bound address. `None` if
+/// the program has to end before.
 async fn join(
     address: SocketAddr,
     options: &ServeOptions,
@@ -198,7 +198,7 @@ async fn join(
     let random = |_| (3, "the kernel has no random numbers for a join code".to_owned());
     let code = JoinCode::draw(identity.own_certificate().der()).map_err(random)?;
     let own = Arc::new(Identity::open(Some(identity.folder()), host).map_err(|e| (3, e.to_string()))?);
-    // The certificate the code names, not one made anew.
+    // The certificate that the code names, not a new one.
     let tls = TlsIdentity::from_pem(identity.own_certificate().pem(), identity.key());
     let service =
         EnrolmentService::new(own, Invitation::new(code, Instant::now()), Arc::clone(audit), host.into());
@@ -227,11 +227,11 @@ async fn join(
     let server = Server::builder().max_concurrent_streams(STRANGERS_CALLS);
     let server = server.tls_config(tls).map_err(|e| problem(&e))?;
     let service = EnrolmentServer::new(service).max_decoding_message_size(LARGEST_STRANGER);
-    // Whoever joins is done at once: nobody is admitted for longer.
+    // Joining takes one short connection: none is admitted for longer.
     let incoming = Incoming::new(listener, Connections::new(bounds));
     let serving = server.serve_with_incoming_shutdown(service, incoming, async {
         let _ = until.await;
-        // The answer to whoever joined it is on its way.
+        // The answer to the joining caller is on its way.
         tokio::time::sleep(Duration::from_millis(100)).await;
     });
     serving.await.map_err(|e| problem(&e))?;
@@ -243,7 +243,7 @@ async fn join(
     Ok(joined.membership().cloned().map(|membership| (membership, bound)))
 }
 
-/// Serves the members of the lab until told to stop.
+/// Serves the members of the lab until a stop is requested.
 async fn members(
     address: SocketAddr,
     options: &ServeOptions,
@@ -256,7 +256,7 @@ async fn members(
     let tls = ServerTlsConfig::new()
         .identity(TlsIdentity::from_pem(&membership.certificate, key))
         .client_ca_root(Certificate::from_pem(&membership.authority));
-    // A caller whose host or cable is gone says no farewell.
+    // A caller whose host or cable failed sends no goodbye.
     let builder =
         Server::builder().http2_keepalive_interval(Some(KEEPALIVE)).http2_keepalive_timeout(Some(KEEPALIVE));
     let connections = Arc::clone(&guard.2);
@@ -287,7 +287,7 @@ async fn members(
     or_overdue(serving, overdue).await.map_err(|e| problem(&e))
 }
 
-/// A line on standard output; whoever wanted it and went away does not need it.
+/// Prints a line on standard output; a reader that went away does not need it.
 fn say(line: &str) {
     let _ = writeln!(std::io::stdout(), "{line}").and_then(|()| std::io::stdout().flush());
 }

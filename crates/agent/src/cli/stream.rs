@@ -32,10 +32,10 @@ use wg_plan::{Captures, Replay, Wanted};
 
 use super::numbers::within;
 
-/// Bytes of headers and FCS round a UDP payload, and round a raw one.
+/// Length of headers and FCS around a UDP payload, and around a raw one, in bytes.
 const UDP_HEADERS: usize = 46;
 const RAW_HEADERS: usize = 18;
-/// Bytes of the longest untagged frame.
+/// Length of the longest untagged frame, in bytes.
 const LONGEST_FRAME: u16 = 1_518;
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -88,7 +88,7 @@ impl From<LaunchName> for LaunchPolicy {
     }
 }
 
-/// An hour.
+/// An hour, in ns.
 const LONGEST_GAP_NS: f64 = 3.6e12;
 
 /// How to generate.
@@ -204,7 +204,7 @@ pub(crate) struct SinkOptions {
 }
 
 /// Prints the figures, or what is wrong: 2 for what was asked, 3 for what the host refuses.
-/// The exit code, and what is wrong.
+/// Exit code and message: 2 for a bad request, 3 for a refusal of the host.
 type Failure = (u8, String);
 
 pub(crate) fn report(done: Result<serde_json::Value, Failure>) -> ExitCode {
@@ -238,12 +238,12 @@ fn place_thread(core: Option<usize>, fifo: u32) -> Result<(), Failure> {
     if fifo > 0 {
         realtime::fifo(fifo).map_err(|e| (3, format!("SCHED_FIFO {fifo} is not granted: {e}")))?;
     }
-    // Without it sleeps end a little later, which the lead learns.
+    // Without it sleeps end a little later, which the lead time accounts for.
     let _ = realtime::no_timer_slack();
     Ok(())
 }
 
-/// A number of the command line, which is not negative, without its fraction.
+/// A non-negative number of the command line, without its fraction.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "options are 0 to 1e13")]
 fn whole(number: f64) -> u64 {
     number.round() as u64
@@ -255,9 +255,9 @@ fn picos(ns: f64) -> i64 {
     (ns * 1e3).round() as i64
 }
 
-/// How long before the first frame the sender begins, ns.
+/// Time from the sender's start to the first frame, ns.
 const HEAD_START: i64 = 20_000_000;
-/// How long before it the kernel takes over, ns.
+/// Time before the first frame at which the kernel takes over, ns.
 const AWAKE_BEFORE: i64 = 10_000;
 
 /// Sends one stream.
@@ -288,7 +288,7 @@ pub(crate) fn generate(options: &GenerateOptions) -> Result<serde_json::Value, F
         recorded: false,
         alone: true,
         distrusted: &[],
-        // A receiver that takes live frames is somebody else's to start here, and nobody asks it what came.
+        // The receiver of live frames is started separately, and is not asked for its counts.
         tried_later: false,
         plain_headers: std::net::UdpSocket::bind((*options.from.ip(), 0)).is_ok(),
         launch: options.launch.into(),
@@ -333,7 +333,7 @@ pub(crate) fn generate(options: &GenerateOptions) -> Result<serde_json::Value, F
     Ok(report)
 }
 
-/// Sends `dues`, or, by live frames, `stream`, which are the same.
+/// Sends `dues`, or, as live frames, the equivalent `stream`.
 fn send(
     chosen: ChosenBackend,
     epoch: Epoch,
@@ -417,10 +417,10 @@ fn add_replay(report: &mut serde_json::Value, replay: &Replay, notes: &[String])
     });
 }
 
-/// A replay, and what of the capture is not in it.
+/// A replay, with notes about frames of the capture that are not in it.
 type Noted = (Replay, Vec<String>);
 
-/// The replay asked for.
+/// The requested replay.
 fn replay_of(options: &GenerateOptions, headers: usize) -> Result<Option<Noted>, Failure> {
     let Some(path) = &options.replay else { return Ok(None) };
     let file = path.display().to_string();
@@ -453,7 +453,7 @@ fn replay_of(options: &GenerateOptions, headers: usize) -> Result<Option<Noted>,
 fn gap_of(options: &GenerateOptions) -> Result<i64, Failure> {
     let gap_ns = match (options.load, options.line_rate) {
         (Some(load), Some(rate)) => wire_len(options.frame) as f64 * 8e9 / (rate * load / 100.0),
-        // Clap asks for the line's rate.
+        // Clap requires the line rate.
         (Some(_), None) => return Err((2, "a load needs --line-rate".into())),
         (None, _) => options.gap_ns,
     };
@@ -476,8 +476,8 @@ pub(crate) fn sink(options: &SinkOptions) -> Result<serde_json::Value, Failure> 
     });
     let (mut receiver, why) =
         StreamReceiver::open(&interface, &filter, preferred, true).map_err(environment)?;
-    // Without anybody at the port the host's stack answers what a packet ring sees beside it with ICMP. Where somebody is,
-    // this is refused and not needed.
+    // Without a listener at the port the host's stack answers datagrams that a packet ring also sees with ICMP. If
+    // there is one, this is refused and not needed.
     let _nobody_reads = (!options.raw)
         .then(|| DiscardSocket::bind(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, options.port)))
         .transpose();

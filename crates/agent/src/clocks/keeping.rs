@@ -1,4 +1,4 @@
-//! The programs of one session: started together, heard in one stream, ended together.
+//! The clock programs of one session: started together, read in one stream, ended together.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -17,16 +17,16 @@ use super::linuxptp::{self, PACKAGE, Settings};
 use super::program::{self, Listen, Program};
 use crate::proto;
 
-/// Lines that are kept for whoever watches; PTP says some per second.
+/// Greatest number of lines kept for observers; PTP prints some per second.
 const MOST_LINES: usize = 4_096;
-/// How long a program that is run to its end may take.
+/// Time limit of a program that is run to its end.
 const ANSWER: Duration = Duration::from_secs(5);
 const CHRONY: [&str; 3] = ["-n", "-c", "tracking"];
 
-/// What `CLOCK_REALTIME` shows here of an instant: a test facility may plant another clock.
+/// Maps `CLOCK_REALTIME` to the clock shown here: a test facility may plant another clock.
 pub type Shown = Arc<dyn Fn(WallNanos) -> WallNanos + Send + Sync>;
 
-/// What the programs have printed.
+/// Output of the programs.
 #[derive(Default)]
 pub struct Output {
     lines: Mutex<Lines>,
@@ -60,17 +60,17 @@ impl Output {
         self.more.notify_one();
     }
 
-    /// Lines after one, as far as they are kept.
+    /// The stored lines after the one with this number.
     pub fn after(&self, sequence: u64) -> Vec<proto::ClockProgramLine> {
         lock(&self.lines).kept.iter().filter(|line| line.sequence > sequence).cloned().collect()
     }
 
-    /// Whether no more lines come.
+    /// Whether no more lines can come.
     pub fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire)
     }
 
-    /// Returns when there may be more lines, or it is over.
+    /// Waits until there may be more lines, the output is over, or `most` has passed.
     pub async fn more(&self, most: Duration) {
         let _ = tokio::time::timeout(most, self.more.notified()).await;
     }
@@ -81,21 +81,21 @@ impl Output {
     }
 }
 
-/// The programs of a session. They end when this goes.
+/// The programs of a session. They end when this is dropped.
 pub struct ClockPrograms {
-    /// What they do.
+    /// Settings of the programs.
     pub settings: Settings,
-    /// What they print.
+    /// Output of the programs.
     pub output: Arc<Output>,
     programs: Mutex<Vec<Program>>,
     folder: PathBuf,
 }
 
 impl ClockPrograms {
-    /// Starts them, with their sockets in `folder`. Blocks until they run.
+    /// Starts the programs, with their sockets in `folder`. Blocks until they run.
     ///
     /// # Errors
-    /// One is missing or cannot be started, or the interface's clock cannot be set; nothing runs then.
+    /// A program is missing or cannot be started, or the interface's clock cannot be set; none runs then.
     pub fn start(settings: Settings, folder: &Path, shown: Shown) -> Result<Self, ClockError> {
         let ptp4l = program::find("ptp4l", PACKAGE)?;
         enter(folder)?;
@@ -129,17 +129,17 @@ impl ClockPrograms {
         Ok(())
     }
 
-    /// A socket in the folder, which programs have for their working folder: paths of sockets are short.
+    /// Path of a socket relative to the programs' working folder, because paths of sockets must be short.
     fn socket(&self, program: &str) -> String {
         format!("{program}-{}", self.settings.interface)
     }
 
-    /// Those that were started.
+    /// Names of the programs that were started.
     pub fn names(&self) -> Vec<String> {
         lock(&self.programs).iter().map(|program| program.name.into()).collect()
     }
 
-    /// What pmc prints of ptp4l; nothing where it has no answer. Blocks.
+    /// Output of pmc about ptp4l; empty if it has no answer. Blocks.
     pub fn ask(&self) -> String {
         let own = self.socket("pmc");
         let arguments = self.settings.pmc(&self.socket("ptp4l"), &own);
@@ -150,7 +150,7 @@ impl ClockPrograms {
         said.unwrap_or_default()
     }
 
-    /// Ends them, the last first. Blocks for some seconds at most.
+    /// Ends the programs in reverse order. Blocks for some seconds at most.
     pub fn stop(&self) {
         let mut programs = std::mem::take(&mut *lock(&self.programs));
         while let Some(mut program) = programs.pop() {
@@ -171,7 +171,7 @@ impl Drop for ClockPrograms {
     }
 }
 
-/// What chronyc prints of the system's clock; nothing where nobody answers it. Blocks.
+/// Output of chronyc about the system clock; empty if chronyd does not answer. Blocks.
 ///
 /// # Errors
 /// It is not installed.
@@ -195,7 +195,7 @@ fn set_once(settings: &Settings, folder: &Path) -> Result<(), ClockError> {
     )))
 }
 
-/// A folder of this user alone.
+/// Creates and checks a folder of this user alone.
 fn enter(folder: &Path) -> Result<(), ClockError> {
     use std::os::unix::fs::MetadataExt;
     let cannot = |why: String| ClockError::Host(format!("{}: {why}", folder.display()));

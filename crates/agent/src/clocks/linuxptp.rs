@@ -1,37 +1,37 @@
-//! linuxptp: what its programs are configured with and called with.
+//! linuxptp: configuration and arguments of its programs.
 //!
-//! Written for linuxptp 3.1 and 4.x: `slaveOnly` is the name of the option that both know. The sequence is that of the MAPS
-//! paper (2015, "Time-synchronization"): the interface's clock is set, ptp4l and phc2sys are started, and the run waits until
-//! they are stable.
+//! Written for linuxptp 3.1 and 4.x: both know the option `slaveOnly`. The sequence is that of the MAPS paper (2015,
+//! "Time-synchronization"): the interface's clock is set, ptp4l and phc2sys are started, and the run waits until they
+//! are stable.
 
 use super::ClockError;
 use crate::proto;
 
-/// The package that has the programs, in the distributions.
+/// Name of the package in the distributions.
 pub const PACKAGE: &str = "linuxptp";
-/// log2 of the seconds between two offsets that a free-running ptp4l prints; it accepts nothing shorter.
+/// log2 of the interval in s between two offsets printed by a free-running ptp4l; it accepts nothing shorter.
 const FREE_RUNNING_ESTIMATE: i32 = 0;
-/// Announcing as often as four times a second makes the beginning short; it is of no account afterwards.
+/// log2 of the announce interval in s: four messages a second shorten the start; later they do not matter.
 const LOG_ANNOUNCE: i32 = -2;
-/// Above it lie clocks that nobody chose; the server has to win against all of them.
+/// Priority of the server: it has to win against all clocks with default priorities.
 const SERVER_PRIORITY: u8 = 100;
 const CLIENT_PRIORITY: u8 = 255;
-/// IEEE 1588-2019, table 2.
+/// Greatest domain number (IEEE 1588-2019, table 2).
 const LAST_DOMAIN: u32 = 127;
 const MOST_THOUSANDTHS: u32 = 10_000;
-/// As the test language has it.
+/// Range of the log2 of the sync interval, as in the test language.
 const LOG_SYNC: std::ops::RangeInclusive<i32> = -7..=4;
 
-/// What one end system's programs are to do; every value is in its range.
+/// Settings of one end system's programs; every value is in its range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The interface of the network under test.
+    /// Name of the interface under test.
     pub interface: String,
     /// Whether clocks are set.
     pub steer: bool,
-    /// Timestamps by the interface's clock.
+    /// Whether timestamps are taken by the interface's clock.
     pub hardware: bool,
-    /// It gives the time.
+    /// Whether it is the time server.
     pub server: bool,
     domain: u32,
     transport: proto::PtpTransport,
@@ -42,10 +42,10 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// What was asked, if every value is in its range.
+    /// Checks that every requested value is in its range.
     ///
     /// # Errors
-    /// The first that is not, with its range.
+    /// The first value out of range, with the range.
     pub fn of(asked: proto::StartClockProgramsRequest) -> Result<Self, ClockError> {
         let transport = proto::PtpTransport::try_from(asked.transport);
         let delay = proto::PtpDelay::try_from(asked.delay);
@@ -74,12 +74,12 @@ impl Settings {
         })
     }
 
-    /// Whether phc2sys runs beside ptp4l: the interface has a clock, and the system's is to go with it.
+    /// Whether phc2sys runs beside ptp4l: the interface has a clock, and the system clock has to follow it.
     pub fn has_phc2sys(&self) -> bool {
         self.hardware && self.steer
     }
 
-    /// The configuration of ptp4l, which pmc finds at `socket`.
+    /// Configuration of ptp4l, with `socket` for pmc.
     pub fn ptp4l(&self, socket: &str) -> String {
         let sync = self.log_sync_interval.to_string();
         let priority = if self.server { SERVER_PRIORITY } else { CLIENT_PRIORITY };
@@ -112,7 +112,7 @@ impl Settings {
             ("uds_address", socket.into()),
         ];
         if !self.hardware {
-            // Without a clock in the interface ptp4l's own servo sets the system's clock.
+            // Without a clock in the interface ptp4l's own servo sets the system clock.
             options.push(("pi_proportional_const", thousandths(self.kp_thousandths)));
             options.push(("pi_integral_const", thousandths(self.ki_thousandths)));
         }
@@ -120,10 +120,10 @@ impl Settings {
         format!("[global]\n{}[{}]\n", lines.collect::<String>(), self.interface)
     }
 
-    /// Arguments of phc2sys, which keeps the interface's clock by the system's on the server, and the system's by the
-    /// interface's elsewhere.
+    /// Arguments of phc2sys, which synchronises the interface's clock to the system clock on the server, and the system
+    /// clock to the interface's elsewhere.
     ///
-    /// Both hold UTC: an offset of 0 is stated, or phc2sys would wait for ptp4l to tell it one.
+    /// Both show UTC: an offset of 0 is stated, because phc2sys would otherwise wait for ptp4l to supply one.
     pub fn phc2sys(&self) -> Vec<String> {
         let (source, sink) = if self.server {
             ("CLOCK_REALTIME", self.interface.as_str())
@@ -131,18 +131,18 @@ impl Settings {
             (self.interface.as_str(), "CLOCK_REALTIME")
         };
         let (kp, ki) = (thousandths(self.kp_thousandths), thousandths(self.ki_thousandths));
-        // Once a second, by the fastest of five readings, as in the MAPS paper.
+        // Once a second, with the fastest of five readings, as in the MAPS paper.
         let all =
             ["-m", "-q", "-s", source, "-c", sink, "-O", "0", "-R", "1", "-N", "5", "-P", &kp, "-I", &ki];
         all.map(str::to_owned).to_vec()
     }
 
-    /// Arguments of phc_ctl, which sets the interface's clock from the system's, once.
+    /// Arguments of phc_ctl, which sets the interface's clock from the system clock, once.
     pub fn phc_ctl(&self) -> Vec<String> {
         ["-q", &self.interface, "set"].map(str::to_owned).to_vec()
     }
 
-    /// Arguments of pmc, which asks the ptp4l at `socket` and listens at `own`.
+    /// Arguments of pmc, which queries the ptp4l at `socket` and listens at `own`.
     pub fn pmc(&self, socket: &str, own: &str) -> Vec<String> {
         let domain = self.domain.to_string();
         let sets = ["CURRENT", "PARENT", "TIME_PROPERTIES", "PORT"].map(|set| format!("GET {set}_DATA_SET"));
@@ -151,7 +151,7 @@ impl Settings {
     }
 }
 
-/// Arguments of ptp4l: in the foreground, saying everything on standard output, configured by standard input.
+/// Arguments of ptp4l: in the foreground, with all output on standard output, and configuration from standard input.
 pub fn ptp4l() -> Vec<String> {
     ["-m", "-q", "-f", "/dev/stdin"].map(str::to_owned).to_vec()
 }
@@ -203,7 +203,7 @@ mod tests {
         for line in ["domainNumber 20", "network_transport UDPv4", "delay_mechanism P2P", "uds_address s"] {
             assert!(has(&client, line), "{line} is missing in {client}");
         }
-        // Where ptp4l sets the system's clock itself, the constants are its own.
+        // If ptp4l sets the system clock itself, the constants are its own.
         assert!(has(&client, "pi_proportional_const 0.350") && has(&client, "pi_integral_const 0.150"));
         let hardware = settings(|one| (one.hardware, one.steer) = (true, true));
         assert!(hardware.has_phc2sys() && !settings(|one| one.hardware = true).has_phc2sys());

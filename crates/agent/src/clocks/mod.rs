@@ -1,8 +1,8 @@
-//! The programs that keep this host's clock with others: linuxptp started, heard and stopped; chrony asked.
+//! Programs that synchronise this host's clock: linuxptp is started, read and stopped; chrony is queried.
 //!
-//! A caller says what it wants in numbers and choices. Which program that is, where it lies, what it is configured with and
-//! what it is asked are this module's; no text of a caller comes near them. What is started dies with this process, however
-//! that ends, because the kernel kills it with the thread that listens to it.
+//! A caller states its wishes in numbers and choices. Program, path, configuration and arguments are chosen here; no
+//! text of a caller reaches them. Programs die with this process, however it ends, because the kernel kills them with
+//! the thread that reads them.
 
 pub mod keeping;
 pub mod linuxptp;
@@ -14,10 +14,10 @@ pub use keeping::{ClockPrograms, Output};
 /// Why programs were not started, or did not answer, as a sentence.
 #[derive(Debug, thiserror::Error)]
 pub enum ClockError {
-    /// What was asked is not in order.
+    /// The request is invalid.
     #[error("{0}")]
     Asked(String),
-    /// The host cannot do it.
+    /// The host refuses.
     #[error("{0}")]
     Host(String),
 }

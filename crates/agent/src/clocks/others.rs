@@ -1,8 +1,8 @@
-//! Programs of the host that set its clock already.
+//! Programs of the host that already set its clock.
 
 use std::fs;
 
-/// By what the kernel calls them, which has 15 letters.
+/// Process name of each, of which the kernel stores 15 letters.
 const SETTERS: [(&str, &str); 5] = [
     ("chronyd", "chronyd"),
     ("ntpd", "ntpd"),
@@ -11,7 +11,7 @@ const SETTERS: [(&str, &str); 5] = [
     ("phc2sys", "another phc2sys"),
 ];
 
-/// The first program that runs here and sets the system's clock, as far as the kernel shows them.
+/// The first running program that sets the system clock, as far as the kernel shows processes.
 pub fn setting_the_clock() -> Option<&'static str> {
     let processes = fs::read_dir("/proc").ok()?.filter_map(Result::ok);
     setter(processes.filter_map(|one| fs::read_to_string(one.path().join("comm")).ok()))

@@ -1,4 +1,4 @@
-//! A program of the host: found in folders of the system, started without a shell, heard line by line, ended.
+//! A program of the host: found in system folders, started without a shell, read line by line, ended.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -13,20 +13,20 @@ use wg_net::realtime;
 
 use super::ClockError;
 
-/// Where programs are looked for, and nowhere else: what a user's PATH says is of no account.
+/// The only folders searched for programs: a user's PATH is ignored.
 const FOLDERS: [&str; 6] = ["/usr/sbin", "/usr/bin", "/sbin", "/bin", "/usr/local/sbin", "/usr/local/bin"];
-/// How long a program may take to end in good order.
+/// Time limit for a program's orderly end.
 const PATIENCE: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(10);
-/// Bytes of a line that are kept.
+/// Greatest length of a stored line, bytes.
 const LONGEST_LINE: usize = 500;
-/// Bytes that are read of the answer of a program that is run to its end.
+/// Greatest length of the output of a program that is run to its end, bytes.
 const LONGEST_ANSWER: u64 = 64 << 10;
 
-/// Where a program lies.
+/// Path of a program.
 ///
 /// # Errors
-/// Nowhere, with the package that has it.
+/// It is in no folder; the error names its package.
 pub fn find(name: &str, package: &str) -> Result<PathBuf, ClockError> {
     let places = FOLDERS.iter().map(|folder| Path::new(folder).join(name));
     places.into_iter().find(|place| place.is_file()).ok_or_else(|| {
@@ -37,14 +37,14 @@ pub fn find(name: &str, package: &str) -> Result<PathBuf, ClockError> {
     })
 }
 
-/// A program with nothing of this process's but its working folder.
+/// A command that inherits nothing from this process but its working folder.
 fn command(program: &Path, arguments: &[String], folder: &Path) -> Command {
     let mut command = Command::new(program);
     command.args(arguments).env_clear().env("LC_ALL", "C").current_dir(folder);
     command
 }
 
-/// Runs a program to its end, for `most` at the longest; whether it succeeded, and what it printed.
+/// Runs a program to its end, for at most `most`; returns whether it succeeded, and its output.
 ///
 /// # Errors
 /// It cannot be started, or does not end.
@@ -60,7 +60,7 @@ pub fn answer(
     let both = writer.try_clone().map_err(|e| cannot(&e))?;
     command.stdin(Stdio::null()).stdout(writer).stderr(both);
     let mut child = realtime::die_with_this_thread(&mut command).spawn().map_err(|e| cannot(&e))?;
-    // With it go this process's ends of the pipe.
+    // Dropping it closes this process's ends of the pipe.
     drop(command);
     let end = Instant::now() + most;
     let status = loop {
@@ -79,21 +79,21 @@ pub fn answer(
     Ok((status.success(), String::from_utf8_lossy(&said).into_owned()))
 }
 
-/// A program that runs on until it is ended.
+/// A program that runs until it is ended.
 #[derive(Debug)]
 pub struct Program {
-    /// Its name.
+    /// Name of the program.
     pub name: &'static str,
     child: Arc<Mutex<Option<Child>>>,
     stopped: Arc<AtomicBool>,
     listener: Option<JoinHandle<()>>,
 }
 
-/// Takes a line, or, with `true`, why the program is gone although nobody ended it.
+/// Called with each line, or, with `true`, with the reason why the program ended by itself.
 pub type Listen = Box<dyn Fn(&str, bool) + Send>;
 
 impl Program {
-    /// Starts it, with `input` as its standard input. It dies with this process.
+    /// Starts the program, with `input` on its standard input. It dies with this process.
     ///
     /// # Errors
     /// The kernel refuses.
@@ -129,7 +129,7 @@ impl Program {
         }
     }
 
-    /// Ends it in good order, or at once where it will not. Blocks for two seconds at most.
+    /// Ends the program in good order, or by force. Blocks for two seconds at most.
     pub fn stop(&mut self) {
         self.stopped.store(true, Ordering::Relaxed);
         self.signal(Signal::TERM);
@@ -146,7 +146,7 @@ impl Program {
         }
     }
 
-    /// Sent while it has not been waited for, so that its number is nobody else's.
+    /// Sends a signal while the program has not been waited for, so that its process ID is still its own.
     fn signal(&self, signal: Signal) {
         let child = lock(&self.child);
         let pid = child.as_ref().and_then(|child| Pid::from_raw(i32::try_from(child.id()).ok()?));
@@ -171,13 +171,13 @@ fn begin(mut command: Command, input: &str) -> std::io::Result<(Child, std::io::
     command.stdin(Stdio::piped()).stdout(writer.try_clone()?).stderr(writer);
     let mut child = realtime::die_with_this_thread(&mut command).spawn()?;
     if let Some(mut stdin) = child.stdin.take() {
-        // A program that does not read it says so itself.
+        // A program that does not read it reports that itself.
         let _ = stdin.write_all(input.as_bytes());
     }
     Ok((child, reader))
 }
 
-/// Hears a program until it has ended.
+/// Reads a program's output until it has ended.
 fn hear(
     name: &str,
     reader: std::io::PipeReader,
@@ -198,7 +198,7 @@ fn hear(
         line.clear();
     }
     let status = loop {
-        // Whoever stops it must be let in meanwhile.
+        // The lock is released between checks so that the program can be stopped.
         let ended = match lock(child).as_mut().map(Child::try_wait) {
             Some(Ok(None)) => None,
             Some(Ok(ended)) => Some(ended),

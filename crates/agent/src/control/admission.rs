@@ -1,4 +1,4 @@
-//! Whether a call may be made: by whom, on which interface, for which records.
+//! Admission of calls: caller, interface and records.
 
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -16,12 +16,12 @@ use crate::proto;
 use crate::remote::callers::{Caller, Right};
 use crate::tools::mending::Mending;
 
-/// Addresses of one call of Reach, at most.
+/// Greatest number of addresses in one call of Reach.
 const MOST_ADDRESSES: usize = 256;
-/// Metadata of every call after Hello, where the agent serves a network: the session it named.
+/// Metadata key of every call after Hello to an agent that serves a network: the session.
 const SESSION: &str = "session-bin";
 
-/// Who calls, where the agent serves a network.
+/// The caller, if the agent serves a network.
 pub(super) fn caller<T>(request: &Request<T>) -> Option<&Caller> {
     request.extensions().get()
 }
@@ -30,19 +30,19 @@ pub(super) fn named(campaign: &str) -> Result<Campaign, Status> {
     Campaign::named(campaign).map_err(Status::invalid_argument)
 }
 
-/// Of which campaign, run and node records are asked for.
+/// Campaign, run and node of the requested records.
 pub(super) fn kept_at(campaign: &str, run: u32, node: u32) -> Result<(Campaign, u32, u16), Status> {
     let node = u16::try_from(node)
         .map_err(|_| Status::invalid_argument(format!("there is no node {node}; nodes go up to 65535")))?;
     Ok((named(campaign)?, run, node))
 }
 
-/// Whether records of `owner` are this caller's to have.
+/// Whether this caller may have the records of `owner`.
 pub(super) fn may_have(caller: Option<&Caller>, owner: &str) -> bool {
     caller.is_none_or(|caller| caller.name == owner || caller.right >= Right::Administrator)
 }
 
-/// A session has the interfaces that it was begun for.
+/// Checks that the interface belongs to the session.
 pub(super) fn of_session(session: &Session, interface: &str) -> Result<(), Status> {
     match &session.holder {
         Some(holder) if !session.is_on(interface) => Err(Status::permission_denied(format!(
@@ -53,7 +53,7 @@ pub(super) fn of_session(session: &Session, interface: &str) -> Result<(), Statu
     }
 }
 
-/// An interface that this host has; else what it has.
+/// Checks that this host has the interface; the error names those that it has.
 fn existing(interface: &str) -> Result<(), String> {
     let found = wg_net::interfaces().unwrap_or_default();
     if found.iter().any(|one| one.name == interface) {
@@ -64,8 +64,8 @@ fn existing(interface: &str) -> Result<(), String> {
 }
 
 impl AgentService {
-    /// A session for `who` on the interfaces it names, unless one is in use. One of the same campaign is taken over: its
-    /// testmaster has begun again.
+    /// Begins a session for `who` on the requested interfaces, unless one is in use. A session of the same campaign is
+    /// taken over: its testmaster has restarted.
     pub(super) async fn hold(&self, who: Caller, asked: proto::HelloRequest) -> Result<Arc<Session>, Status> {
         let campaign = named(&asked.campaign)?;
         let interfaces: Vec<String> = std::iter::once(asked.interface).chain(asked.more_interfaces).collect();
@@ -77,7 +77,7 @@ impl AgentService {
                 if !rules.allowance.has_interface(interface) {
                     return Err(Status::permission_denied(rules.allowance.refusal(interface)));
                 }
-                // One that the host's owner has named may be plugged in later.
+                // An interface named by the host's owner may be plugged in later.
                 if !rules.allowance.names_interfaces()
                     && let Err(refusal) = existing(interface)
                 {
@@ -101,7 +101,7 @@ impl AgentService {
         });
         sending::in_time(claim).await?;
         let session = Arc::new(Session::new(Some(Holder::new(who, interfaces.clone())?), Some(campaign)));
-        // Somebody may have come between.
+        // Another session may have begun meanwhile.
         let mut remote = lock(&self.shared.remote);
         for interface in &interfaces {
             if let Some(other) = remote.iter().find(|one| one.is_on(interface)) {
@@ -113,14 +113,14 @@ impl AgentService {
         Ok(session)
     }
 
-    /// Sessions on any of these interfaces, each once, with one that it is on.
+    /// Sessions on any of these interfaces, each once, with one of its interfaces.
     fn users_of<'a>(&self, interfaces: &'a [String]) -> Vec<(Arc<Session>, &'a str)> {
         let remote = lock(&self.shared.remote);
         let on = |one: &Arc<Session>| interfaces.iter().find(|interface| one.is_on(interface));
         remote.iter().filter_map(|one| Some((Arc::clone(one), on(one)?.as_str()))).collect()
     }
 
-    /// The session that a call belongs to.
+    /// The session to which a call belongs.
     pub(super) fn session<T>(&self, request: &Request<T>) -> Result<Arc<Session>, Status> {
         let Some(caller) = caller(request) else { return Ok(Arc::clone(&self.shared.own)) };
         let named = request.metadata().get_bin(SESSION).and_then(|value| value.to_bytes().ok());
@@ -140,7 +140,7 @@ impl AgentService {
         }
     }
 
-    /// Who changes settings, and for which session: nobody may while a run goes on, or others use the agent.
+    /// Caller and session of a change of settings: not permitted during a run, or while others use the agent.
     pub(super) fn may_change<T>(
         &self,
         request: &Request<T>,
@@ -151,7 +151,7 @@ impl AgentService {
             ));
         };
         let all = self.sessions();
-        // A session that is named has to be one; without a name the call is of none.
+        // A named session must exist; without a name the call belongs to none.
         let own = match request.metadata().get_bin(SESSION) {
             Some(_) => Some(self.session(request)?),
             None => None,
@@ -173,7 +173,8 @@ impl AgentService {
         Ok((mending, own))
     }
 
-    /// What a run of this session sends at most, bit/s, where the host allows it beside what it sends already.
+    /// Greatest rate that a run of this session may send, bit/s, if the host's allowance covers it beside other
+    /// sessions.
     pub(super) fn permitted(&self, session: &Arc<Session>, setup: &Setup) -> Result<u64, Status> {
         let interfaces: Vec<&str> = setup.interfaces().collect();
         for interface in &interfaces {
@@ -189,7 +190,7 @@ impl AgentService {
             .map_err(Status::permission_denied)
     }
 
-    /// Where records of a campaign are kept, if they are the caller's to have and nobody writes to them.
+    /// Folder of a campaign's records, if the caller may have them and no run writes to them.
     pub(super) fn kept(
         &self,
         caller: Option<&Caller>,
@@ -212,7 +213,7 @@ impl AgentService {
         Ok(records)
     }
 
-    /// The addresses of a request, if all may be asked for.
+    /// The addresses of a request, if all are allowed.
     pub(super) fn askable(&self, asked: &proto::ReachRequest) -> Result<Vec<Ipv4Addr>, Status> {
         if asked.addresses.len() > MOST_ADDRESSES {
             return Err(Status::invalid_argument(format!(
@@ -234,7 +235,7 @@ impl AgentService {
     }
 }
 
-/// Who asks, in words.
+/// Description of the caller.
 pub(super) fn asker<T>(request: &Request<T>) -> String {
     caller(request).map_or_else(|| "this user".into(), ToString::to_string)
 }

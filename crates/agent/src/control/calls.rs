@@ -1,8 +1,8 @@
-//! How calls are answered: by work that goes on to its end, or that may block.
+//! Execution of calls: work that must not be abandoned, and work that may block.
 
 use tonic::{Response, Status};
 
-/// Work that goes on to its end although the caller waits no longer.
+/// Runs work to its end even if the caller stops waiting.
 pub(super) async fn to_its_end<T: Send + 'static>(
     work: impl Future<Output = Result<T, Status>> + Send + 'static,
 ) -> Result<Response<T>, Status> {
@@ -10,7 +10,7 @@ pub(super) async fn to_its_end<T: Send + 'static>(
     done.map_err(|_| Status::internal("the call failed; this is a defect of wiregauge"))?.map(Response::new)
 }
 
-/// What work that may block answers, off the control thread.
+/// Runs work that may block off the control thread, and returns its answer.
 pub(super) async fn answered<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Status> + Send + 'static,
 ) -> Result<Response<T>, Status> {

@@ -1,8 +1,8 @@
-//! Records of campaigns that were ordered over a network, kept below the spool until whoever ordered them has them.
+//! Records of campaigns that were ordered over a network, stored in the spool until their owner has fetched them.
 //!
-//! A campaign has a folder, `campaign-ID`, with the name of its owner in the file `owner` and the records of each run and node
-//! below it. Folders outlive the program: what was recorded before it was killed can be fetched when it runs again. Paths are
-//! relative to the spool, which is the working directory.
+//! A campaign has a folder, `campaign-ID`, with the name of its owner in the file `owner` and the records of each run
+//! and node below it. Folders outlive the program: records of a killed agent can be fetched when it runs again. Paths
+//! are relative to the spool, which is the working directory.
 
 use std::fs;
 use std::io::{self, Write};
@@ -15,12 +15,11 @@ use super::lock;
 
 const PREFIX: &str = "campaign-";
 const OWNER: &str = "owner";
-/// Hexadecimal digits of a campaign's name.
+/// Number of hexadecimal digits of a campaign's name.
 const DIGITS: usize = 32;
-/// Folders looked into for one list, at most.
+/// Greatest number of folders searched for one list.
 const MOST: usize = 10_000;
-/// Sessions of one campaign begin side by side, one for each interface of a host: none may see the name of its owner half
-/// written.
+/// Sessions of one campaign begin concurrently, one for each interface of a host: none may see a half-written owner.
 static CLAIMING: Mutex<()> = Mutex::new(());
 
 /// The name of a campaign.
@@ -28,10 +27,10 @@ static CLAIMING: Mutex<()> = Mutex::new(());
 pub struct Campaign(String);
 
 impl Campaign {
-    /// As a caller gives it.
+    /// Parses a caller's name of a campaign.
     ///
     /// # Errors
-    /// It is not 32 hexadecimal digits in lower case; a sentence.
+    /// A sentence, if it is not 32 lower-case hexadecimal digits.
     pub fn named(name: &str) -> Result<Self, String> {
         let right =
             name.len() == DIGITS && name.bytes().all(|c| c.is_ascii_digit() || (b'a'..=b'f').contains(&c));
@@ -50,15 +49,15 @@ impl Campaign {
         PathBuf::from(format!("{PREFIX}{}", self.0))
     }
 
-    /// Makes its folder for `owner`, unless it has one already.
+    /// Creates its folder for `owner`, unless it has one already.
     ///
     /// # Errors
-    /// It is somebody else's, or the disk refuses.
+    /// It belongs to another owner, or the disk refuses.
     pub fn claim(&self, owner: &str) -> io::Result<()> {
         claim(&self.folder(), owner)
     }
 
-    /// Who had it recorded.
+    /// The owner of its records.
     ///
     /// # Errors
     /// There is no such campaign.
@@ -66,7 +65,7 @@ impl Campaign {
         owner_of(&self.folder())
     }
 
-    /// Where the records of a node in a run are.
+    /// Folder of the records of a node in a run.
     pub fn records(&self, run: u32, node: u16) -> PathBuf {
         place(&self.folder(), run, node)
     }
@@ -78,12 +77,12 @@ impl Campaign {
     pub fn discard(&self, run: u32, node: u16) -> io::Result<()> {
         let records = self.records(run, node);
         fs::remove_dir_all(&records)?;
-        // Other nodes have records of the run there still, or not.
+        // Fails if other nodes have records of the run there.
         let _ = records.parent().map(fs::remove_dir);
         Ok(())
     }
 
-    /// Removes its folder where no records are left in it.
+    /// Removes its folder if there are no records in it.
     pub fn tidy(&self) {
         let _one = lock(&CLAIMING);
         let folder = self.folder();
@@ -120,12 +119,12 @@ fn owner_of(folder: &Path) -> io::Result<String> {
     fs::read_to_string(folder.join(OWNER))
 }
 
-/// Where the records of a node in a run are below a folder.
+/// Folder of the records of a node in a run, below another folder.
 pub fn place(below: &Path, run: u32, node: u16) -> PathBuf {
     below.join(format!("run-{run:04}")).join(format!("node-{node:04}"))
 }
 
-/// Records of a node in a run of a campaign.
+/// Stored records of a node in a run of a campaign.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
     /// The campaign's name.
@@ -134,15 +133,15 @@ pub struct Kept {
     pub run: u32,
     /// The node.
     pub node: u16,
-    /// Who had them recorded.
+    /// Owner of the records.
     pub owner: String,
-    /// Of all files.
+    /// Total length of the files, bytes.
     pub bytes: u64,
-    /// When the newest was written, ns since 1970.
+    /// Modification time of the newest file, ns since 1970.
     pub modified_ns: i64,
 }
 
-/// What is kept, of one campaign or of all. What is none of ours is passed over.
+/// The stored records of one campaign or of all. Foreign folders are skipped.
 pub fn kept(only: Option<&Campaign>) -> Vec<Kept> {
     let mut found = Vec::new();
     for (campaign, folder) in entries(Path::new("."), PREFIX) {
@@ -164,7 +163,7 @@ pub fn kept(only: Option<&Campaign>) -> Vec<Kept> {
     found
 }
 
-/// Removes the folders of campaigns without records, which an agent that was killed has left.
+/// Removes the folders of campaigns without records, which a killed agent has left.
 pub fn tidy() {
     for (campaign, _) in entries(Path::new("."), PREFIX) {
         if let Ok(campaign) = Campaign::named(&campaign) {
@@ -178,7 +177,7 @@ fn runs(campaign: &Path) -> Vec<(u32, PathBuf)> {
     entries(campaign, "run-").into_iter().filter_map(named).collect()
 }
 
-/// Folders whose names begin with `prefix`, with what follows it.
+/// Folders whose names begin with `prefix`, with the rest of the name.
 fn entries(folder: &Path, prefix: &str) -> Vec<(String, PathBuf)> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     entries
@@ -192,7 +191,7 @@ fn entries(folder: &Path, prefix: &str) -> Vec<(String, PathBuf)> {
         .collect()
 }
 
-/// Bytes of the files of a folder, and when the newest was written.
+/// Total length of the files of a folder, and time of the newest.
 fn weigh(folder: &Path) -> (u64, i64) {
     let Ok(entries) = fs::read_dir(folder) else { return (0, 0) };
     let files = entries.filter_map(Result::ok).filter_map(|entry| entry.metadata().ok());

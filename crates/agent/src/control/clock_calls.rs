@@ -1,4 +1,4 @@
-//! Calls about the programs that keep clocks: whether they may run here, for whom, and what they say.
+//! Calls about the programs that synchronise clocks: admission, and their output.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,9 +17,9 @@ use crate::clocks::linuxptp::Settings;
 use crate::clocks::{ClockError, ClockPrograms, others};
 use crate::proto;
 
-/// How long a stream waits for a line before it looks whether it is still wanted.
+/// Interval at which a stream without lines checks that it is still wanted.
 const LOOK: Duration = Duration::from_secs(1);
-/// Below the working folder, which is the spool, of an agent that serves a network.
+/// Folder of the programs' sockets, below the working folder of an agent that serves a network.
 const FOLDER: &str = "clock-programs";
 
 fn refusal(error: &ClockError) -> Status {
@@ -45,7 +45,7 @@ impl AgentService {
             .map_err(|_| Status::internal("starting programs failed; this is a defect of wiregauge"))?
             .map_err(|error| refusal(&error))?;
         let programs = started.names();
-        // Between the look and here another call of the session may have been first.
+        // Another call of the session may have been first meanwhile.
         if !session.take_programs(started) {
             return Err(running());
         }
@@ -53,7 +53,7 @@ impl AgentService {
         Ok(proto::StartClockProgramsReply { programs })
     }
 
-    /// Whether the host lets programs run as asked, and nobody is at its clock already.
+    /// Checks that the host permits programs as requested, and that no other program sets its clock.
     fn may_start(&self, session: &Arc<Session>, settings: &Settings) -> Result<(), Status> {
         of_session(session, &settings.interface)?;
         if let Some(rules) = &self.remote {
@@ -89,7 +89,7 @@ impl AgentService {
         Ok(())
     }
 
-    /// Where sockets of programs are: short paths, and nobody else's.
+    /// Folder of the programs' sockets: a short path, used by this agent alone.
     fn programs_folder(&self) -> PathBuf {
         if self.remote.is_some() {
             return PathBuf::from(FOLDER);

@@ -1,10 +1,10 @@
-//! Where every thread of a run waits for the start.
+//! The gate at which every thread of a run waits for the start.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
 use wg_frame::time::Epoch;
 
-/// What the threads are told.
+/// The decision of a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
     Wait,
@@ -12,7 +12,7 @@ enum Order {
     Cancel,
 }
 
-/// Opens once, for all.
+/// A gate that opens once, for all threads.
 #[derive(Debug)]
 pub struct Gate {
     order: Mutex<Order>,
@@ -31,12 +31,12 @@ impl Gate {
         Self { order: Mutex::new(Order::Wait), changed: Condvar::new() }
     }
 
-    /// Lets everybody go, with the run's epoch. The first order stands.
+    /// Opens the gate with the run's epoch. Only the first decision counts.
     pub fn open(&self, epoch: Epoch) -> bool {
         self.decide(Order::Go(epoch))
     }
 
-    /// Sends everybody home. The first order stands.
+    /// Cancels the run. Only the first decision counts.
     pub fn cancel(&self) -> bool {
         self.decide(Order::Cancel)
     }
@@ -51,12 +51,12 @@ impl Gate {
         first
     }
 
-    /// Whether nothing is decided yet.
+    /// Whether nothing has been decided yet.
     pub fn is_closed(&self) -> bool {
         *self.order.lock().unwrap_or_else(PoisonError::into_inner) == Order::Wait
     }
 
-    /// Waits for the order: the epoch, or `None` when the run is off.
+    /// Waits for the decision: the epoch, or `None` if the run is cancelled.
     pub fn wait(&self) -> Option<Epoch> {
         let mut now = self.order.lock().unwrap_or_else(PoisonError::into_inner);
         loop {

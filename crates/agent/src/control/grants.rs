@@ -1,4 +1,4 @@
-//! What was asked of the host, and what it granted.
+//! Requests to the host, and whether it granted them.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use wg_net::realtime::{self, AwakeCores};
 
 use crate::proto;
 
-/// A request the host granted (with what) or refused (with why).
+/// A request that the host granted (with a detail) or refused (with the reason).
 pub fn grant(name: &str, done: io::Result<String>) -> proto::Grant {
     match done {
         Ok(detail) => proto::Grant { name: name.into(), granted: true, detail },
@@ -15,11 +15,11 @@ pub fn grant(name: &str, done: io::Result<String>) -> proto::Grant {
     }
 }
 
-/// Readings of which the cost of one is taken.
+/// Number of readings for measuring the cost of one.
 const CLOCK_READS: usize = 1_000;
 
-/// What is asked once for the whole program: memory kept in place and cores kept awake. With it goes what a reading of
-/// the clock costs here, because every application timestamp is uncertain by that much.
+/// Requests for the whole program: locked memory and cores kept awake. Also reports the cost of a clock reading, which
+/// is an uncertainty of every application timestamp.
 pub fn of_process() -> (Vec<proto::Grant>, Option<AwakeCores>) {
     let locked = grant("mlockall", realtime::lock_memory().map(|()| "all pages".into()));
     let reading = grant("clock-read", Ok(format!("{} ns", clock::read_cost_ns(CLOCK_READS))));
@@ -29,7 +29,7 @@ pub fn of_process() -> (Vec<proto::Grant>, Option<AwakeCores>) {
     }
 }
 
-/// What a servicing thread asks for itself.
+/// Requests of a servicing thread for itself.
 pub fn of_servicing_thread(fifo_priority: u32, core: Option<usize>) -> Vec<proto::Grant> {
     let mut grants = Vec::new();
     if fifo_priority > 0 {
@@ -43,7 +43,7 @@ pub fn of_servicing_thread(fifo_priority: u32, core: Option<usize>) -> Vec<proto
     grants
 }
 
-/// Adds grants, of which threads that asked alike were answered alike, once each.
+/// Adds grants; equal requests of several threads with equal answers are listed once.
 pub fn merge(grants: &mut Vec<proto::Grant>, more: Vec<proto::Grant>) {
     for grant in more {
         if !grants.contains(&grant) {
@@ -52,9 +52,9 @@ pub fn merge(grants: &mut Vec<proto::Grant>, more: Vec<proto::Grant>) {
     }
 }
 
-/// Puts a task thread behind the servicing threads but before everything ordinary: its work per message is bounded, and
-/// a servicing thread is only as good as what it is fed. Where the host refuses, it refused the servicing thread too, and
-/// the run says so there.
+/// Schedules a task thread after the servicing threads but before all ordinary ones: its work per message is bounded,
+/// and a servicing thread depends on its input. Where the host refuses, it refused the servicing thread too, which the
+/// run reports.
 pub fn of_task_thread(fifo_priority: u32) {
     if fifo_priority > 1 {
         let _ = realtime::fifo(fifo_priority / 2);

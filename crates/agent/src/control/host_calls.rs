@@ -1,4 +1,4 @@
-//! Calls that concern the host rather than a run: records that it keeps, who may use it, who answers, how it is set.
+//! Calls about the host rather than a run: stored records, certificates, reachability, settings.
 
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -16,10 +16,10 @@ use crate::proto;
 use crate::remote::{interfaces, reach};
 use crate::tools::examination;
 
-/// Bytes of the reason for draining a host, at most.
+/// Greatest length of the reason for draining a host, bytes.
 const LONGEST_REASON: usize = 200;
 
-/// Facts of the host; one whose clock is planted shares its clock with nobody.
+/// Facts of the host; a planted clock is never reported as shared with others.
 pub(super) fn host_facts(planted: bool) -> std::collections::BTreeMap<String, String> {
     let mut facts = crate::tools::doctor::host_facts();
     if planted {
@@ -29,7 +29,7 @@ pub(super) fn host_facts(planted: bool) -> std::collections::BTreeMap<String, St
 }
 
 impl AgentService {
-    /// What the host is and has.
+    /// Describes the host and its interfaces.
     pub(super) async fn describe_host(
         &self,
         request: Request<proto::DescribeRequest>,
@@ -69,7 +69,7 @@ impl AgentService {
         }))
     }
 
-    /// What an interface under test has counted.
+    /// Counters of an interface under test.
     pub(super) async fn interface_counters(
         &self,
         request: Request<proto::ReadInterfaceRequest>,
@@ -84,7 +84,7 @@ impl AgentService {
         Ok(Response::new(proto::ReadInterfaceReply { received, receive_dropped }))
     }
 
-    /// Which records lie on this host.
+    /// Lists the records stored on this host.
     pub(super) async fn records_kept(
         &self,
         request: Request<proto::ListRecordsRequest>,
@@ -132,7 +132,7 @@ impl AgentService {
         .await
     }
 
-    /// Lets a certificate in no more, and ends its sessions.
+    /// Revokes a certificate, and ends its sessions.
     pub(super) async fn revoke_certificate(
         &self,
         request: Request<proto::RevokeRequest>,
@@ -158,7 +158,7 @@ impl AgentService {
         .await
     }
 
-    /// Keeps further tests out, or lets them in again.
+    /// Refuses further tests, or admits them again.
     pub(super) fn drain_host(
         &self,
         request: &Request<proto::DrainRequest>,
@@ -179,7 +179,7 @@ impl AgentService {
         Ok(Response::new(proto::DrainReply {}))
     }
 
-    /// Who answers at addresses, by ARP.
+    /// Finds by ARP which addresses answer.
     pub(super) async fn reach_addresses(
         &self,
         request: Request<proto::ReachRequest>,
@@ -189,7 +189,7 @@ impl AgentService {
         let asked = request.into_inner();
         of_session(&session, &asked.interface)?;
         let addresses = self.askable(&asked)?;
-        // One at a time, so that asking stays within what the host may send.
+        // One request at a time, so that ARP stays within the host's allowance.
         let _turn = self.shared.reaching.lock().await;
         let answers = tokio::task::spawn_blocking(move || {
             let own = interfaces::address_of(&asked.interface).unwrap_or(Ipv4Addr::UNSPECIFIED);
@@ -205,7 +205,7 @@ impl AgentService {
         Ok(Response::new(proto::ReachReply { answers: answers.into_iter().map(answered).collect() }))
     }
 
-    /// What of the host stands in the way of measuring.
+    /// Examines the host for obstacles to measuring.
     pub(super) async fn examine_host(
         &self,
         request: Request<proto::ExamineRequest>,
@@ -218,7 +218,7 @@ impl AgentService {
         .await
     }
 
-    /// Sets the host for measuring.
+    /// Changes settings of the host for measuring.
     pub(super) async fn mend_host(
         &self,
         request: Request<proto::MendRequest>,
@@ -241,7 +241,7 @@ impl AgentService {
         .await
     }
 
-    /// Sets the host again as it was.
+    /// Restores the settings of the host.
     pub(super) async fn restore_host(
         &self,
         request: Request<proto::RestoreRequest>,

@@ -1,4 +1,4 @@
-//! The control plane: what the testmaster may ask of an agent, and the life of a run, whatever role is played in it.
+//! The control plane: calls of the testmaster, and the life of a run of any role.
 
 mod admission;
 mod calls;
@@ -21,7 +21,7 @@ mod versions;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What a mutex protects; nothing here leaves it half changed.
+/// Locks a mutex, poisoned or not: no code here leaves its data half changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

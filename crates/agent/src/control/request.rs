@@ -1,4 +1,4 @@
-//! What a run is prepared from, out of a caller's request.
+//! Preparation of a run from a caller's request.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -20,7 +20,7 @@ fn named(network: &Network, name: &str) -> Result<NodeIndex, Status> {
     u16::try_from(node).map_err(|_| Status::invalid_argument("the plan has more than 65536 nodes"))
 }
 
-/// What is asked for, if it is in order; where it is recorded, and what is planted, is not in it.
+/// Checks and decodes a request; the place of records and planted clocks are added elsewhere.
 pub(super) fn setup(request: proto::PrepareRequest) -> Result<Setup, Status> {
     let network: Network = serde_json::from_slice(&request.network_json)
         .map_err(|e| Status::invalid_argument(format!("network_json is not a network: {e}")))?;

@@ -1,7 +1,7 @@
-//! What a role is to the service and to the supervision of a run.
+//! Interface between roles and the service and supervision of a run.
 //!
-//! A role opens its ports and starts threads that wait at the gate; when the run is over it ends them and reports. The
-//! service, the start, the watch, the records and the host's counters are the same for every role, and know none by name.
+//! A role opens its ports and starts threads that wait at the gate; at the end of the run it ends them and reports. The
+//! service, the start, the supervision, the records and the host's counters are common to all roles.
 
 use std::io;
 use std::path::PathBuf;
@@ -29,84 +29,85 @@ use crate::remote::allowance::Played;
 use crate::timestamps::planted::PlantedHardware;
 use crate::timestamps::{PhcTracker, PortTimestamps};
 
-/// Bytes of a thread's stack. All of it is kept in memory, where the host allows it, and hundreds of agents may share a host.
+/// Stack size of a thread, bytes. All of it is locked in memory, if the host permits, and hundreds of agents may share
+/// a host.
 const STACK: usize = 512 << 10;
-/// Records of a ring, at most.
+/// Greatest number of records in a ring.
 const MAX_RING: usize = 1 << 20;
 
-/// A part that a node of the network under test can play.
+/// A role that a node of the network under test can play.
 pub trait Role: Sync {
-    /// Whether it is what this agent is asked to be.
+    /// Whether it is the role requested by `setup`.
     fn plays(&self, setup: &Setup) -> bool;
 
     /// Opens the node's ports and starts threads that wait at the gate; no frame of the run is sent yet.
     ///
-    /// # Errors
+    /// See [`OpenError`]. Threads started before are cancelled.
     /// See [`OpenError`]. The threads started until then are sent home.
     fn open(&self, setup: &Setup, run: &mut RunContext) -> Result<Box<dyn ActiveRole>, OpenError>;
 }
 
-/// A role whose threads stand ready, or are at work.
+/// A role whose threads are ready or running.
 pub trait ActiveRole: Send {
-    /// Ends the threads in the order of the data, and reports. The stop was signalled before.
+    /// Ends the threads in the order of the data flow, and reports. The stop has been signalled before.
     fn close(self: Box<Self>) -> RoleReport;
 }
 
-/// What the testmaster asked for.
+/// Decoded request of the testmaster.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// The network under test.
     pub network: Network,
     /// The run.
     pub run: Run,
-    /// The node this agent is, by its index.
+    /// Index of the node that this agent plays.
     pub node: NodeIndex,
     /// The interfaces of its ports.
     pub ports: Vec<PortInterface>,
-    /// Of an agent that is the network between the end systems, which is no node: the interfaces that lead to them.
+    /// Interfaces that lead to the end systems, for an agent that plays the network between them, which is no node.
     pub network_ports: Vec<NetworkInterface>,
-    /// Whether what this end system's frames meet at the other end of its link is its interface card, played by the network.
+    /// Whether the far end of this end system's link is its interface card, played by the network.
     pub card: bool,
-    /// Folder for what is recorded, made for this run.
+    /// Folder for the records of this run.
     pub spool: PathBuf,
-    /// Agents of the run on this host.
+    /// Number of agents of the run on this host.
     pub agents_on_host: u32,
-    /// Backends whose frames did not arrive when they were tried, each with what was seen.
+    /// Backends whose trial frames did not arrive, each with the observation.
     pub distrusted: Vec<(Backend, String)>,
-    /// Core for servicing threads.
+    /// CPU for servicing threads.
     pub servicing_core: Option<usize>,
-    /// No servicing thread of another agent of the run has that core.
+    /// Whether no servicing thread of another agent of the run uses that CPU.
     pub own_core: bool,
-    /// Their SCHED_FIFO priority; 0: ordinary scheduling.
+    /// SCHED_FIFO priority of servicing threads; 0: ordinary scheduling.
     pub fifo_priority: u32,
-    /// How long a capture holds frames back before it drops those that nobody asked for; `None`: it keeps all.
+    /// Time after which a capture drops held frames that were not requested; `None`: it writes all.
     pub hold: Option<Duration>,
-    /// A clock in place of the interface's own, which is a test facility.
+    /// Test facility: a clock in place of the interface's own.
     pub planted_hardware: Option<PlantedHardware>,
-    /// A clock in place of the host's own, likewise.
+    /// Test facility: a clock in place of the host's own.
     pub planted_clock: Option<PlantedHostClock>,
-    /// Where it is kept what TSN settings change; `None`: this agent makes none.
+    /// Folder for the former values of settings that TSN changes; `None`: this agent makes no TSN settings.
     pub tsn_folder: Option<PathBuf>,
 }
 
 impl Setup {
-    /// The node this agent is.
+    /// The node that this agent plays.
     pub fn this_node(&self) -> Option<&Node> {
         self.network.nodes.get(usize::from(self.node))
     }
 
-    /// Whether this agent is the network between the end systems.
+    /// Whether this agent plays the network between the end systems.
     pub fn is_network(&self) -> bool {
         !self.network_ports.is_empty()
     }
 
-    /// Every interface that it uses.
+    /// Names of all interfaces in use.
     pub fn interfaces(&self) -> impl Iterator<Item = &str> {
         let own = self.ports.iter().map(|port| port.interface.as_str());
         own.chain(self.network_ports.iter().map(|port| port.interface.as_str()))
     }
 
-    /// For whom it sends.
+    /// Node or nodes that it plays.
     pub fn played(&self) -> Played {
         if self.is_network() {
             Played {
@@ -118,43 +119,43 @@ impl Setup {
         }
     }
 
-    /// The name of a node, or of the network.
+    /// Name of a node, or of the network.
     pub fn name(&self, node: NodeIndex) -> String {
         let named = self.network.nodes.get(usize::from(node));
         named.map_or_else(|| "the network".to_owned(), |node| node.name.clone())
     }
 }
 
-/// A port of the node and the interface that is it.
+/// A port of the node and its interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortInterface {
     /// The port, from 1.
     pub port: u16,
-    /// The interface's name.
+    /// Name of the interface.
     pub interface: String,
 }
 
 /// An end system and the interface that leads to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetworkInterface {
-    /// The end system, by its index.
+    /// Index of the end system.
     pub node: NodeIndex,
-    /// The interface's name.
+    /// Name of the interface.
     pub interface: String,
 }
 
-/// Whose fault it is that a role cannot be opened.
+/// Cause of a failure to open a role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The plan's, or of whoever sent it.
+    /// A fault of the plan, or of its sender.
     Request,
-    /// Something the request names does not exist here.
+    /// Something named in the request does not exist here.
     NotFound,
-    /// A right is missing.
+    /// A missing right.
     Permission,
-    /// The host is out of something.
+    /// A resource of the host is exhausted.
     Exhausted,
-    /// The state of the host forbids it.
+    /// The state of the host does not permit it.
     Precondition,
 }
 
@@ -162,13 +163,13 @@ pub enum Fault {
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct OpenError {
-    /// Whose fault it is.
+    /// The cause.
     pub fault: Fault,
     message: String,
 }
 
 impl OpenError {
-    /// One sentence, and whose fault it is.
+    /// An error with one sentence and its cause.
     pub fn new(fault: Fault, message: impl ToString) -> Self {
         Self { fault, message: message.to_string() }
     }
@@ -196,51 +197,51 @@ impl From<CaptureError> for OpenError {
     }
 }
 
-/// When a role's own part is over.
+/// End of a role's own part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timetable {
-    /// The last intended send of the run.
+    /// Last intended send of the run.
     pub last_send: RunTime,
-    /// How long frames may be under way after it.
+    /// Drain: longest time that frames may be under way after it.
     pub drain: Span,
-    /// Messages this role will send.
+    /// Number of messages that this role will send.
     pub to_send: u64,
 }
 
-/// What other threads may watch while a run goes on.
+/// Counters that other threads may read during a run.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// Messages of sender tasks whose time has come, refused ones included.
+    /// Messages of sender tasks that have been sent or refused.
     pub sent: AtomicU64,
     /// Messages received.
     pub received: AtomicU64,
 }
 
 impl Counters {
-    /// One more, by the only writer.
+    /// Increments a counter; only for its single writer.
     pub fn count(counter: &AtomicU64) {
         counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 }
 
-/// What a run lends to a role, and what the role leaves in it.
+/// Resources that a run gives to a role, and results that the role adds.
 #[derive(Default)]
 pub struct RunContext {
-    /// Where threads wait for the start.
+    /// Gate at which threads wait for the start.
     pub gate: Arc<Gate>,
     /// Set when the run is over.
     pub stop: Arc<AtomicBool>,
-    /// When the role's part is over.
+    /// End of the role's part.
     pub timetable: Timetable,
-    /// What the host granted.
+    /// Grants of the host.
     pub grants: Vec<proto::Grant>,
     /// The access points in use, one line each.
     pub access_points: Vec<String>,
-    /// Flows whose figures may be watched while the run goes on.
+    /// Flows with live figures during the run.
     pub live: Vec<LiveFlow>,
-    /// The log that the record writer sends over the network.
+    /// Log that the record writer sends over the network.
     pub remote_log: Option<RemoteLog>,
-    /// The stretches of time of which captures keep frames that they hold back.
+    /// Intervals in which captures have to keep held frames.
     pub asked: Arc<Asked>,
     pub(super) board: Arc<LiveBoard>,
     pub(super) trials: Vec<(proto::StreamChoice, TrialClient)>,
@@ -251,13 +252,13 @@ pub struct RunContext {
 }
 
 impl RunContext {
-    /// For the run of this node.
+    /// A context for the run of this node.
     pub fn new(node: NodeIndex) -> Self {
         Self { node, ..Self::default() }
     }
 
-    /// A ring for a thread that makes `per_message` records at `port` for each of `messages`. A short run fits as a whole,
-    /// because the record writer is the last to get a core; a longer one must be written while it goes on.
+    /// A ring for a thread that makes `per_message` records at `port` for each of `messages`. A short run fits
+    /// completely, because the record writer is the last to get a core; a longer one must be written while it goes on.
     pub fn record_ring(&mut self, port: u16, messages: u64, per_message: u64) -> RecordProducer {
         let wanted = messages.saturating_mul(per_message).saturating_add(8_192);
         let capacity = usize::try_from(wanted).unwrap_or(MAX_RING).min(MAX_RING);
@@ -266,7 +267,7 @@ impl RunContext {
         producer
     }
 
-    /// The clock that the hardware timestamps of `port` are read from.
+    /// Adds the clock of the hardware timestamps of `port`.
     pub fn add_hardware_clock(&mut self, port: u16, clock: PhcTracker) {
         self.hardware_clocks.push((port, clock));
     }
@@ -278,14 +279,14 @@ impl RunContext {
         counters
     }
 
-    /// The serving end of a stream's trials, which the testmaster may ask for.
+    /// Adds a stream whose trial the testmaster may request, and returns the serving end.
     pub fn trial(&mut self, choice: proto::StreamChoice) -> TrialServer {
         let (client, server) = trial();
         self.trials.push((choice, client));
         server
     }
 
-    /// Adds what the host granted to a thread.
+    /// Adds grants of the host to a thread.
     pub fn add_grants(&mut self, granted: Vec<proto::Grant>) {
         grants::merge(&mut self.grants, granted);
     }
@@ -305,33 +306,33 @@ pub fn spawn<T: Send + 'static>(
     })
 }
 
-/// What a role did.
+/// Report of a role.
 #[derive(Debug, Default)]
 pub struct RoleReport {
-    /// Why its part of the run is incomplete.
+    /// Why its part of the run is incomplete; `None`: it is complete.
     pub incomplete: Option<String>,
-    /// Its access points.
+    /// Reports of its access points.
     pub access_points: Vec<proto::AccessPointReport>,
-    /// Its tasks.
+    /// Reports of its tasks.
     pub tasks: Vec<proto::TaskReport>,
-    /// Its streams.
+    /// Reports of its streams.
     pub streams: Vec<proto::StreamReport>,
-    /// Timestamps at its ports.
+    /// Hardware timestamps at its ports.
     pub timestamps: Vec<PortTimestamps>,
     /// Involuntary context switches of its servicing threads.
     pub involuntary_switches: u64,
-    /// Of the network: how late frames left, by end system.
+    /// How late frames left the played network, by end system.
     pub releases: Vec<proto::PortRelease>,
-    /// Of the network: what became of the frames that hosts sent.
+    /// What became of the frames that hosts sent to the played network.
     pub intake: Option<proto::ArrivalIntake>,
-    /// Of the network: what it spent its core's time on.
+    /// CPU time of the played network, by purpose.
     pub cost: Option<proto::NetworkCost>,
-    /// Of the network: what its devices counted, as a simulation reports it, in JSON.
+    /// Counters of the played network's devices, as a simulation reports them, in JSON.
     pub simulation: String,
-    /// Of the network: captures at its devices.
+    /// Captures at devices of the played network.
     pub captures: Vec<proto::DeviceCapture>,
-    /// Of the network: frames from hosts that are not of the test.
+    /// Frames from hosts to the played network that do not belong to the test.
     pub foreign: Vec<proto::ForeignFrames>,
-    /// Of the network: frames that no line has.
+    /// Frames to the played network that are longer than any line permits.
     pub overlong: Vec<proto::OverlongFrames>,
 }

@@ -1,4 +1,4 @@
-//! The life of a run: prepared, announced, started, watched, finished.
+//! The life of a run: preparing, announcing, starting, watching, finishing.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,29 +19,29 @@ use crate::recording::live::{LiveBoard, LiveFigures};
 use crate::recording::planted_clock::PlantedClock;
 use crate::recording::{host_counters, record_writer};
 
-/// Frames of a trial, at most.
+/// Greatest number of frames in a trial.
 const MAX_TRIAL: u32 = 256;
 
 /// Why a run could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// Too late.
+    /// The start time has passed.
     #[error(
         "the start time passed {late_us} us ago on this host; announce it earlier or synchronise the clocks"
     )]
     EpochPassed {
-        /// How long ago, in µs.
+        /// Time since the start time, in µs.
         late_us: i64,
     },
-    /// Another start time than the one announced last.
+    /// The start time is not the one announced last.
     #[error("the start time is not the one announced last; call Announce first")]
     NotAnnounced,
-    /// Started already.
+    /// The run was started already.
     #[error("the run was started before")]
     Started,
 }
 
-/// A run whose threads stand ready.
+/// A run whose threads are ready.
 pub struct ActiveRun {
     name: String,
     timetable: Timetable,
@@ -59,7 +59,7 @@ pub struct ActiveRun {
 }
 
 impl ActiveRun {
-    /// Has the node's role open everything; no frame of the run is sent yet.
+    /// Prepares a run: the node's role opens everything; no frame of the run is sent yet.
     ///
     /// # Errors
     /// See [`OpenError`]; nothing is left open then.
@@ -71,10 +71,10 @@ impl ActiveRun {
         let mut run = RunContext::new(setup.node);
         let awake;
         (run.grants, awake) = grants::of_process();
-        // From here on threads wait at the gate; whoever fails must send them home.
+        // From here on threads wait at the gate; an error must cancel them.
         let mut guard =
             CancelOnDrop { gate: Arc::clone(&run.gate), stop: Arc::clone(&run.stop), armed: true };
-        // Before the role looks at the queues it sends by; whoever fails from here on has them taken off.
+        // Before the role looks at its transmit queues; a later error undoes the settings.
         let tsn = crate::tsn::make(setup, &mut run.grants)?;
         let active = role.open(setup, &mut run)?;
         let (gate, commands) = (Arc::clone(&run.gate), Arc::new(Commands::default()));
@@ -126,7 +126,7 @@ impl ActiveRun {
         })
     }
 
-    /// What was asked of the host and what it granted.
+    /// Requests to the host, and whether it granted them.
     pub fn grants(&self) -> &[proto::Grant] {
         &self.grants
     }
@@ -136,13 +136,12 @@ impl ActiveRun {
         &self.access_points
     }
 
-    /// The streams that are to be sent, and how.
+    /// The streams to be sent, with their backends.
     pub fn streams(&self) -> Vec<proto::StreamChoice> {
         self.trials.iter().map(|(choice, _)| choice.clone()).collect()
     }
 
-    /// Has one stream send a few trial frames, before the run begins; returns how many. Blocks as long as that
-    /// takes.
+    /// Sends a few trial frames of one stream before the run begins; returns their number. Blocks meanwhile.
     ///
     /// # Errors
     /// There is no such stream, or its backend is unusable.
@@ -153,7 +152,7 @@ impl ActiveRun {
         trial.ask(request.frames.min(MAX_TRIAL))
     }
 
-    /// Takes note of a common start time, in place of any other. Nothing begins.
+    /// Notes a common start time, which replaces an earlier one. Nothing begins.
     ///
     /// # Errors
     /// It has passed already.
@@ -164,10 +163,11 @@ impl ActiveRun {
         Ok(())
     }
 
-    /// Lets the run begin at the start time announced last, which records call `common` where that is another number.
+    /// Starts the run at the start time announced last; `common` is its value on the common timescale of the records,
+    /// if different.
     ///
     /// # Errors
-    /// It is another one, it has passed already, or the run was started or cancelled before.
+    /// It differs, it has passed already, or the run was started or cancelled before.
     pub fn start(&self, epoch: WallNanos, common: Option<WallNanos>) -> Result<(), StartError> {
         if self.announced != Some(epoch) {
             return Err(StartError::NotAnnounced);
@@ -177,7 +177,7 @@ impl ActiveRun {
         if self.gate.open(Epoch::new(epoch)) { Ok(()) } else { Err(StartError::Started) }
     }
 
-    /// Where the run stands; with live figures where there are others than those of second `known`.
+    /// Progress of the run; with live figures if there are newer ones than those of second `known`.
     pub fn progress(&self, known: Option<u32>) -> proto::Progress {
         let sum = |pick: fn(&Counters) -> &AtomicU64| {
             self.counters.iter().map(|c| pick(c).load(Ordering::Relaxed)).sum()
@@ -191,17 +191,18 @@ impl ActiveRun {
         }
     }
 
-    /// Has captures keep the frames between two instants of this host's clock.
+    /// Makes captures keep the frames between two instants of this host's clock.
     pub fn keep(&self, from: WallNanos, to: WallNanos) {
         self.asked.ask(from.get(), to.get());
     }
 
-    /// What brings its end about, also while somebody waits for it in [`Self::finish`].
+    /// Commands that end the run, also while a caller waits in [`Self::finish`].
     pub(super) fn commands(&self) -> Arc<Commands> {
         Arc::clone(&self.commands)
     }
 
-    /// Waits for the end of its own part, or brings it about with `abort`, then stops receiving and reports. Blocks for as long as that takes.
+    /// Waits for the end of the role's part, or ends it with `abort`; then stops receiving and reports. Blocks
+    /// meanwhile.
     pub fn finish(mut self, abort: bool) -> proto::AgentReport {
         self.end(abort)
     }
@@ -211,7 +212,7 @@ impl ActiveRun {
             self.commands.abort.store(true, Ordering::Relaxed);
         }
         self.commands.finish.store(true, Ordering::Relaxed);
-        // Without a start there is nothing to wait for.
+        // A run that was not started has no end to wait for.
         self.gate.cancel();
         if let Some(supervisor) = &self.supervisor {
             supervisor.thread().unpark();
@@ -230,7 +231,7 @@ impl ActiveRun {
 }
 
 impl Drop for ActiveRun {
-    /// A run nobody finished, for example after a lost lease: its threads end and its records are flushed.
+    /// Ends an unfinished run, for example after a lost lease: its threads end and its records are flushed.
     fn drop(&mut self) {
         if self.supervisor.is_some() {
             self.end(true);
@@ -238,8 +239,8 @@ impl Drop for ActiveRun {
     }
 }
 
-/// The clock that the node's records are written by. One that a protocol of the test keeps is its card's, which its
-/// programs do not read.
+/// The clock by which the node's records are written. A clock synchronised by a protocol of the test is that of the
+/// card, which its programs do not read.
 fn planted(setup: &Setup, timetable: Timetable) -> Result<Option<PlantedClock>, OpenError> {
     if setup.run.keeps_clock_of(setup.node) {
         return Ok(None);
@@ -264,7 +265,7 @@ fn start_writer(
     let remote_log = run.remote_log.take();
     let live = LiveFigures::new(std::mem::take(&mut run.live), Arc::clone(&run.board));
     spawn("log", move || {
-        // The kernel always lets a thread step back.
+        // The kernel always permits lowering the priority.
         let _ = wg_net::realtime::background();
         let sources = record_writer::Sources { rings: records, clocks, live, remote_log };
         gate.wait().map(|epoch| record_writer::run(&spool, writer, epoch, sources))
@@ -287,13 +288,13 @@ fn start_host_counters(
     };
     let (gate, stop, spool) = (Arc::clone(&run.gate), Arc::clone(&run.stop), setup.spool.clone());
     spawn("noise", move || {
-        // The kernel always lets a thread step back.
+        // The kernel always permits lowering the priority.
         let _ = wg_net::realtime::background();
         gate.wait().and_then(|epoch| host_counters.run(&spool, epoch, &stop))
     })
 }
 
-/// Sends waiting threads home when preparing fails half way.
+/// Cancels waiting threads if preparing fails.
 struct CancelOnDrop {
     gate: Arc<Gate>,
     stop: Arc<AtomicBool>,

@@ -1,4 +1,4 @@
-//! Calls about runs: a session greeted, a run prepared, started, watched and ended, its records fetched.
+//! Calls about runs: beginning a session, preparing, starting, watching and ending a run, fetching its records.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,9 +23,9 @@ use super::session::{Prepared, Session};
 use super::{lock, sending, versions};
 use crate::proto;
 
-/// Shortest time between two messages of a watch, ms.
+/// Least interval between two messages of a watch, ms.
 const LEAST_INTERVAL_MS: u32 = 10;
-/// Longest time between two signs of life a testmaster may ask for, ms.
+/// Greatest lease that a testmaster may request, ms.
 const LONGEST_LEASE_MS: u32 = 3_600_000;
 
 fn refusal(error: &OpenError) -> Status {
@@ -47,7 +47,7 @@ fn not_started(error: &StartError) -> Status {
 }
 
 impl AgentService {
-    /// Begins a session, or begins it anew.
+    /// Begins a session, or restarts it.
     pub(super) async fn greet(
         &self,
         request: Request<proto::HelloRequest>,
@@ -83,7 +83,7 @@ impl AgentService {
         }))
     }
 
-    /// Takes up a run and prepares it.
+    /// Prepares a run in a session.
     pub(super) async fn prepare_run(
         &self,
         request: Request<proto::PrepareRequest>,
@@ -108,7 +108,7 @@ impl AgentService {
         to_its_end(async move { service.prepare_in(&session, prepared, setup, place).await }).await
     }
 
-    /// Sends a few frames of a stream that nobody takes.
+    /// Sends a few trial frames of a stream.
     pub(super) async fn try_out(
         &self,
         request: Request<proto::TryStreamRequest>,
@@ -125,7 +125,7 @@ impl AgentService {
         }
     }
 
-    /// Takes a common start, without beginning.
+    /// Notes a common start time, without starting.
     pub(super) fn announce_start(
         &self,
         request: Request<proto::StartRequest>,
@@ -134,7 +134,7 @@ impl AgentService {
         self.with_prepared(&session, &request.into_inner(), ActiveRun::announce)
     }
 
-    /// Has the run begin at the instant that was announced.
+    /// Starts the run at the announced instant.
     pub(super) fn start_run(
         &self,
         request: Request<proto::StartRequest>,
@@ -145,7 +145,7 @@ impl AgentService {
         self.with_prepared(&session, &request, |run, epoch| run.start(epoch, common))
     }
 
-    /// What the run has come to, again and again until it is over.
+    /// Streams the progress of the run until it is over.
     pub(super) fn watch_run(
         &self,
         request: Request<proto::WatchRequest>,
@@ -176,7 +176,7 @@ impl AgentService {
                 if session.is_ended() {
                     return;
                 }
-                // A stream nobody reads fills up and, like one that was closed, gives no sign of life.
+                // A stream that is not read, or was closed, gives no sign of life.
                 if sender.send(Ok(progress)).await.is_err() {
                     return;
                 }
@@ -187,7 +187,7 @@ impl AgentService {
         Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
     }
 
-    /// Has captures keep what they saw around an alarm.
+    /// Makes captures keep their frames around an alarm.
     pub(super) fn keep_frames(
         &self,
         request: Request<proto::KeepRequest>,
@@ -227,7 +227,7 @@ impl AgentService {
         .await
     }
 
-    /// The files of a run that is over, or of one that is kept.
+    /// Sends the files of a run that is over, or of stored records.
     pub(super) async fn collect_records(
         &self,
         request: Request<proto::CollectRequest>,
@@ -244,7 +244,7 @@ impl AgentService {
             (sending::in_time(found).await?.into_inner(), None)
         };
         let have = request.into_inner().have;
-        // Only the task that sends waits for a disk: the caller hears of one that does not answer.
+        // Only the sending task waits for the disk: the caller learns of one that does not answer.
         let (sender, receiver) = mpsc::channel(4);
         tokio::spawn(sending::send(records, have, session, sender));
         Ok(Response::new(Box::pin(ReceiverStream::new(receiver))))
@@ -263,7 +263,7 @@ impl AgentService {
         .await
     }
 
-    /// Prepares a run that `session` has taken up.
+    /// Prepares a run in `session`.
     async fn prepare_in(
         &self,
         session: &Session,
@@ -304,7 +304,7 @@ impl AgentService {
         Err(Status::failed_precondition("the session ended while the run was prepared"))
     }
 
-    /// Removes what was made for a run that does not begin.
+    /// Removes the folder of a run that does not begin.
     async fn discard(&self, place: PathBuf) {
         let service = self.clone();
         let _ = sending::in_time(answered(move || {

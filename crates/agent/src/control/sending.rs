@@ -1,7 +1,7 @@
-//! Files of records, sent in chunks from where the caller has them, with the hash of the whole.
+//! Sends record files in chunks, from the caller's offset, with the hash of the whole file.
 //!
-//! A disk that answers no more must not keep a caller for ever: whatever is asked of it has a time, after which the caller is
-//! told which file it was.
+//! A disk that does not answer must not block a caller for ever: every access has a time limit, after which the caller
+//! is told the file.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use super::session::Session;
 use crate::proto;
 use crate::recording::{host_counters, packet_capture};
 
-/// Bytes of a file sent at a time.
+/// Length of a chunk, bytes.
 const CHUNK: usize = 256 << 10;
-/// How long the disk may take for one thing that is asked of it: a list of files, or a chunk.
+/// Time limit of one disk access: a list of files, or a chunk.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 type Chunks = mpsc::Sender<Result<proto::Chunk, Status>>;
 
-/// What a run left in its folder.
+/// The files in a run's folder.
 fn files(records: &Path) -> Result<Vec<PathBuf>, Status> {
     let mut files = segment_files(records).map_err(|error| Status::data_loss(error.to_string()))?;
     let others = [packet_capture::FILE, host_counters::FILE].map(|name| records.join(name));
@@ -33,8 +33,8 @@ fn files(records: &Path) -> Result<Vec<PathBuf>, Status> {
     Ok(files)
 }
 
-/// Sends all that a run left in its folder, each file from where `have` says; ends early when the caller has gone. `session`
-/// is kept alive by it.
+/// Sends all files in a run's folder, each from the offset in `have`; ends early when the caller has gone. Keeps
+/// `session` alive.
 pub(super) async fn send(
     records: PathBuf,
     have: Vec<proto::FilePart>,
@@ -57,19 +57,19 @@ pub(super) async fn send(
     }
 }
 
-/// What a run left, listed where blocking harms nobody.
+/// Lists the files of a run off the control thread.
 async fn listed(records: PathBuf) -> Result<Vec<PathBuf>, Status> {
     in_time(answered(move || files(&records))).await.map(tonic::Response::into_inner)
 }
 
-/// What is answered from the disk, or that it does not answer.
+/// The answer of a disk access, or an error if it exceeds the time limit.
 pub(super) async fn in_time<T>(asked: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {
     tokio::time::timeout(PATIENCE, asked)
         .await
         .unwrap_or_else(|_| Err(Status::deadline_exceeded("the disk of the records does not answer")))
 }
 
-/// The same of a file.
+/// As [`in_time`], for reading a file.
 async fn read_in_time<T>(
     patience: Duration,
     asked: impl Future<Output = std::io::Result<T>>,
@@ -80,7 +80,7 @@ async fn read_in_time<T>(
     })
 }
 
-/// One file; all of it where the caller has more than there is.
+/// Sends one file; from the start if the caller has more than there is.
 async fn send_file(
     path: &Path,
     file: String,

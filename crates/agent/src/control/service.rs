@@ -1,8 +1,8 @@
-//! The control plane: the service, what it is made of, and which call is answered where.
+//! The control plane: the service, its state, and the dispatch of calls.
 //!
-//! Calls about runs are in `run_calls`, those about the host in `host_calls`, those about its clock in `clock_calls`. Calls of
-//! a session are serialised by one lock around its state, except that watching a run and reading clocks only look. Nothing a
-//! caller sends can end the program but `Shutdown`.
+//! Calls about runs are in `run_calls`, those about the host in `host_calls`, those about its clock in `clock_calls`.
+//! Calls of a session are serialised by one lock around its state, except that watching a run and reading clocks only
+//! look. Nothing a caller sends can end the program but `Shutdown`.
 
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -30,11 +30,11 @@ use crate::tools::mending::Mending;
 
 pub(super) struct Shared {
     pub(super) spool: Spool,
-    /// Of this user's programs, over a Unix socket.
+    /// Session of this user's programs, over a Unix socket.
     pub(super) own: Arc<Session>,
-    /// Of callers over a network, one for each interface that is used.
+    /// Sessions of callers over a network, one for each interface in use.
     pub(super) remote: Mutex<Vec<Arc<Session>>>,
-    /// Held while somebody asks who answers.
+    /// Serialises calls of Reach.
     pub(super) reaching: tokio::sync::Mutex<()>,
     shutdown: Notify,
 }
@@ -46,15 +46,15 @@ pub struct AgentService {
     pub(super) planted_hardware: Option<PlantedHardware>,
     pub(super) planted_clock: Option<PlantedHostClock>,
     pub(super) roles: &'static [&'static dyn Role],
-    /// Of an agent that serves a network. Over a Unix socket only this user calls.
+    /// Rules of an agent that serves a network; `None`: Unix socket, where only this user calls.
     pub(super) remote: Option<Arc<Rules>>,
-    /// Sets the host for measuring where callers may ask for it.
+    /// Changes host settings, if callers may request it.
     pub(super) mending: Option<Arc<Mending>>,
-    /// Where it is kept what TSN settings change, where they are allowed.
+    /// Folder for the former values of settings that TSN changes, if allowed.
     pub(super) tsn_folder: Option<PathBuf>,
 }
 
-/// What holds for callers from a network.
+/// Rules for callers from a network.
 pub(super) struct Rules {
     pub(super) allowance: Allowance,
     pub(super) drain: Drain,
@@ -62,8 +62,8 @@ pub(super) struct Rules {
 }
 
 impl AgentService {
-    /// An idle agent that can play `roles` and writes to `spool`. `planted_hardware` stands in for the clock of its
-    /// interface, which is a test facility.
+    /// An idle agent that can play `roles` and writes to `spool`. `planted_hardware` replaces the clock of its
+    /// interface, as a test facility.
     pub fn new(
         roles: &'static [&'static dyn Role],
         spool: Spool,
@@ -86,37 +86,37 @@ impl AgentService {
         }
     }
 
-    /// The same with a clock of the host that is wrong on purpose, which is a test facility.
+    /// Sets a planted, wrong clock of the host, as a test facility.
     #[must_use]
     pub fn with_clock(self, planted_clock: Option<PlantedHostClock>) -> Self {
         Self { planted_clock, ..self }
     }
 
-    /// The same for callers from a network, who are told apart by the [`Caller`] beside each call: plans have to be signed
-    /// and to stay within what is allowed, and an interface that is used keeps others out.
+    /// Restricts it to callers from a network, who are identified by the [`Caller`] of each call: plans must be signed
+    /// and within the allowance, and an interface in use is exclusive.
     #[must_use]
     pub fn bounded(self, allowance: Allowance, drain: Drain, revoked: Arc<Revoked>) -> Self {
         Self { remote: Some(Arc::new(Rules { allowance, drain, revoked })), ..self }
     }
 
-    /// The same, and callers may have settings of the host changed for measuring, which are restored in the end.
+    /// Lets callers change settings of the host for measuring, which are restored in the end.
     #[must_use]
     pub fn with_mending(self, mending: Arc<Mending>) -> Self {
         Self { mending: Some(mending), ..self }
     }
 
-    /// The same that makes TSN settings of its interface, and keeps in `folder` what they change.
+    /// Lets it make TSN settings of its interface, with former values in `folder`.
     #[must_use]
     pub fn with_tsn(self, folder: Option<PathBuf>) -> Self {
         Self { tsn_folder: folder, ..self }
     }
 
-    /// Ends when the testmaster asks for it.
+    /// Returns when the testmaster requests a shutdown.
     pub async fn shutdown_requested(&self) {
         self.shared.shutdown.notified().await;
     }
 
-    /// Ends the runs of testmasters that have fallen silent; never returns.
+    /// Ends the runs of testmasters whose lease is over; never returns.
     pub async fn watch_lease(&self) {
         loop {
             tokio::time::sleep(Duration::from_millis(100)).await;
@@ -128,7 +128,7 @@ impl AgentService {
         }
     }
 
-    /// Ends the runs that are going on, and keeps what they recorded.
+    /// Ends all runs, and keeps their records.
     pub async fn abandon(&self) {
         for session in self.sessions() {
             session.abandon().await;
@@ -141,18 +141,18 @@ impl AgentService {
         all
     }
 
-    /// Ends a session and its run, and keeps what it recorded.
+    /// Ends a session and its run, and keeps its records.
     pub(super) async fn end(&self, session: &Arc<Session>) {
         session.abandon().await;
         lock(&self.shared.remote).retain(|one| !Arc::ptr_eq(one, session));
         if let (Some(mending), Some(_)) = (self.mending.clone(), &session.holder) {
             let live = self.sessions().iter().filter_map(|one| one.challenge()).collect::<Vec<_>>();
-            // Spawned: a caller that waits no longer must not keep it from being done.
+            // Spawned, so that it is done even if the caller stops waiting.
             let _ = tokio::task::spawn_blocking(move || mending.end_sessions(&live)).await;
         }
         if let Some(campaign) = session.campaign.clone() {
             let service = self.clone();
-            // Whoever takes its place waits for it, but not for a disk that does not answer.
+            // A successor waits for it, but not for a disk that does not answer.
             let _ = sending::in_time(answered(move || {
                 service.tidy(&campaign);
                 Ok(())
@@ -161,7 +161,7 @@ impl AgentService {
         }
     }
 
-    /// A campaign of which nothing is kept and that nobody is at leaves nothing.
+    /// Removes the folder of a campaign without records and sessions.
     pub(super) fn tidy(&self, campaign: &Campaign) {
         if !self.sessions().iter().any(|session| session.campaign.as_ref() == Some(campaign)) {
             campaign.tidy();
@@ -297,7 +297,7 @@ impl Agent for AgentService {
         &self,
         request: Request<proto::ReadClockRequest>,
     ) -> Result<Response<proto::ReadClockReply>, Status> {
-        // Whoever only looks does not speak for the testmaster.
+        // A mere observer does not renew the testmaster's lease.
         if let Ok(session) = self.session(&request) {
             session.alive();
         }

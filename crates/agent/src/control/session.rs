@@ -1,7 +1,7 @@
-//! Who uses an agent, and what the agent is at for them.
+//! Sessions: who uses an agent, and the state of their run.
 //!
-//! Over a Unix socket there is one session, of this user's programs. Over a network there is one for each interface that is
-//! used, so that tests on different interfaces of a host do not know of each other, and no interface has two.
+//! Over a Unix socket there is one session, of this user's programs. Over a network there is one for each interface in
+//! use, so that tests on different interfaces of a host are independent, and no interface has two.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,10 +21,10 @@ use crate::proto;
 use crate::remote::callers::Caller;
 use crate::remote::signed_plan::Challenge;
 
-/// Between two looks at a run that somebody else ends.
+/// Interval at which the end of a run by another caller is awaited.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What a session is at.
+/// State of a session.
 enum State {
     /// Between runs; the last finished one, if there was one.
     Idle(Option<Finished>),
@@ -32,33 +32,33 @@ enum State {
     Active {
         run: Arc<Mutex<Option<ActiveRun>>>,
         records: PathBuf,
-        /// Ends it, also while somebody waits for its end; none while it is prepared.
+        /// Ends the run, also while a caller waits for its end; `None` while it is being prepared.
         commands: Option<Arc<Commands>>,
     },
 }
 
-/// A run that is over.
+/// A finished run.
 #[derive(Clone)]
 struct Finished {
     records: PathBuf,
-    /// None: the run could not be ended in order.
+    /// Report of the run; `None`: it could not be ended in order.
     report: Option<Box<proto::AgentReport>>,
 }
 
-/// The last sign of life of the testmaster, and how long it lasts.
+/// The testmaster's last sign of life, and the length of its lease.
 #[derive(Clone, Copy)]
 struct Lease {
     length: Option<Duration>,
     seen: Instant,
 }
 
-/// Who uses an interface of an agent that serves a network.
+/// The holder of an interface of an agent that serves a network.
 pub(super) struct Holder {
-    /// Who called Hello.
+    /// The caller of Hello.
     pub(super) caller: Caller,
-    /// The interface; several of the network between end systems.
+    /// The interface; several for the network between end systems.
     pub(super) interfaces: Vec<String>,
-    /// What plans are bound to and calls have to name.
+    /// Challenge to which plans are bound and which calls must name.
     pub(super) challenge: Mutex<Challenge>,
     since: WallNanos,
 }
@@ -70,7 +70,7 @@ impl Holder {
         Ok(Self { caller, interfaces, challenge: Mutex::new(challenge), since: clock::realtime() })
     }
 
-    /// In words.
+    /// Description of the holder.
     pub(super) fn described(&self) -> String {
         let for_s = (clock::realtime().get() - self.since.get()) / 1_000_000_000;
         format!("used by {} for {for_s} s", self.caller.name)
@@ -79,16 +79,16 @@ impl Holder {
 
 /// A session.
 pub(super) struct Session {
-    /// None: this user's programs, over a Unix socket.
+    /// The holder; `None`: this user's programs, over a Unix socket.
     pub(super) holder: Option<Holder>,
-    /// What its records are kept under; None: a run directory of this host has them.
+    /// Campaign of its records; `None`: they are in a run directory of this host.
     pub(super) campaign: Option<Campaign>,
-    /// What its run sends at most, bit/s.
+    /// Greatest rate of its run, bit/s.
     planned_bps: AtomicU64,
     state: Mutex<State>,
     lease: Mutex<Lease>,
     programs: Mutex<Option<Arc<ClockPrograms>>>,
-    /// It is over: nothing may begin in it any more.
+    /// Whether it is over: nothing may begin in it any more.
     ended: AtomicBool,
 }
 
@@ -105,12 +105,12 @@ impl Session {
         }
     }
 
-    /// The programs that keep clocks for it, if any run.
+    /// Its clock programs, if any run.
     pub(super) fn programs(&self) -> Option<Arc<ClockPrograms>> {
         lock(&self.programs).clone()
     }
 
-    /// Takes up programs, unless it has some: then they are ended, and `false` is returned.
+    /// Takes over started programs; if it has some already, ends the new ones and returns `false`.
     pub(super) fn take_programs(&self, started: ClockPrograms) -> bool {
         let mut programs = lock(&self.programs);
         let free = programs.is_none() && !self.is_ended();
@@ -120,28 +120,28 @@ impl Session {
         free
     }
 
-    /// Ends the programs that keep clocks for it, off the control thread.
+    /// Ends its clock programs, off the control thread.
     pub(super) async fn stop_programs(&self) {
         let Some(programs) = lock(&self.programs).take() else { return };
         let _ = tokio::task::spawn_blocking(move || programs.stop()).await;
     }
 
-    /// Where its records are, below the spool.
+    /// Folder of its records, below the spool.
     pub(super) fn folder(&self) -> PathBuf {
         self.campaign.as_ref().map(Campaign::folder).unwrap_or_default()
     }
 
-    /// What its calls name; none over a Unix socket.
+    /// Challenge that its calls must name; `None` over a Unix socket.
     pub(super) fn challenge(&self) -> Option<Vec<u8>> {
         self.holder.as_ref().map(|holder| lock(&holder.challenge).challenge().to_vec())
     }
 
-    /// Whether it is for this interface.
+    /// Whether it has this interface.
     pub(super) fn is_on(&self, interface: &str) -> bool {
         self.holder.as_ref().is_some_and(|holder| holder.interfaces.iter().any(|own| own == interface))
     }
 
-    /// From now on the testmaster has to give a sign of life this often; `None`: it need not.
+    /// Sets the lease: the testmaster must give a sign of life this often; `None`: it need not.
     pub(super) fn lease(&self, length: Option<Duration>) {
         *lock(&self.lease) = Lease { length, seen: Instant::now() };
         // Over a Unix socket the same session begins again.
@@ -153,12 +153,12 @@ impl Session {
         self.ended.load(Ordering::SeqCst)
     }
 
-    /// A sign of life of the testmaster.
+    /// Notes a sign of life of the testmaster.
     pub(super) fn alive(&self) {
         lock(&self.lease).seen = Instant::now();
     }
 
-    /// Whether the lease is over; true once.
+    /// Whether the lease has expired; true once.
     pub(super) fn overdue(&self) -> bool {
         let mut lease = lock(&self.lease);
         let over = lease.length.is_some_and(|length| lease.seen.elapsed() > length);
@@ -168,12 +168,12 @@ impl Session {
         over
     }
 
-    /// What its run sends at most, bit/s; 0 while there is none.
+    /// Greatest rate of its run, bit/s; 0 without a run.
     pub(super) fn planned_bps(&self) -> u64 {
         self.planned_bps.load(Ordering::Relaxed)
     }
 
-    /// Where the run that is prepared or going on is recorded.
+    /// Folder of the run that is prepared or going on.
     pub(super) fn recording(&self) -> Option<PathBuf> {
         match &*lock(&self.state) {
             State::Active { records, .. } => Some(records.clone()),
@@ -181,7 +181,7 @@ impl Session {
         }
     }
 
-    /// Takes up a run; what [`Self::prepared`] is to be called with. Refused while there is another.
+    /// Begins a run, for [`Self::prepared`]. Refused while there is another.
     pub(super) fn begin(&self, records: &Path, planned_bps: u64) -> Result<Prepared, Status> {
         let mut state = lock(&self.state);
         if matches!(&*state, State::Active { .. }) {
@@ -193,7 +193,7 @@ impl Session {
         Ok(Prepared(run))
     }
 
-    /// The run stands ready; it is handed back, and no run of this session, where that is over meanwhile.
+    /// Sets the prepared run; returns it if the session ended meanwhile.
     pub(super) fn prepared(&self, run: &Prepared, prepared: ActiveRun) -> Option<ActiveRun> {
         let mut state = lock(&self.state);
         if self.is_ended() {
@@ -214,7 +214,7 @@ impl Session {
         self.planned_bps.store(0, Ordering::Relaxed);
     }
 
-    /// The run that is going on.
+    /// The current run.
     pub(super) fn active(&self) -> Result<Arc<Mutex<Option<ActiveRun>>>, Status> {
         match &*lock(&self.state) {
             State::Active { run, .. } => Ok(Arc::clone(run)),
@@ -222,7 +222,7 @@ impl Session {
         }
     }
 
-    /// The records of the run that is over.
+    /// Folder of the finished run's records.
     pub(super) fn records(&self) -> Result<PathBuf, Status> {
         match &*lock(&self.state) {
             State::Idle(Some(finished)) => Ok(finished.records.clone()),
@@ -231,8 +231,8 @@ impl Session {
         }
     }
 
-    /// Ends the run and waits for its threads, off the control thread. A run that is over answers as it did: whoever asked may
-    /// not have heard it.
+    /// Ends the run and waits for its threads, off the control thread. A finished run returns its report again: the
+    /// caller may not have received it.
     pub(super) async fn end_run(&self, abort: bool) -> Result<proto::AgentReport, Status> {
         let run = loop {
             match &*lock(&self.state) {
@@ -240,7 +240,7 @@ impl Session {
                     if let Some(run) = lock(run).take() {
                         break run;
                     }
-                    // Somebody else waits for its end, or it is being prepared.
+                    // Another caller waits for its end, or it is being prepared.
                     if let Some(commands) = commands.as_ref().filter(|_| abort) {
                         commands.abort.store(true, Ordering::Relaxed);
                     }
@@ -262,7 +262,7 @@ impl Session {
         report.ok_or_else(|| Status::internal("the run could not be ended; this is a defect of wiregauge"))
     }
 
-    /// Ends the run that is going on, if any, and keeps what it recorded; and the programs that keep clocks.
+    /// Ends the current run, if any, and keeps its records; also ends its clock programs.
     pub(super) async fn abandon(&self) {
         self.ended.store(true, Ordering::SeqCst);
         self.stop_programs().await;

@@ -1,8 +1,8 @@
-//! Where an agent keeps its records: below one folder, which the user who started the program chose.
+//! The spool of an agent: one folder for all records, chosen by the user who started the program.
 //!
-//! A caller names no path. The folder is opened without following a link, must belong to this process alone, and becomes
-//! its working directory, so that whatever its path leads to later, records go where it was checked. Below it every run
-//! has a folder of its own, made by this process.
+//! A caller names no path. The folder is opened without following a link, must belong to this user alone, and becomes
+//! the working directory, so that records go to the folder that was checked, wherever its path leads later. Below it
+//! every run has a folder of its own, made by this process.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -21,7 +21,7 @@ const OURS_ALONE: Mode = Mode::RWXU;
 /// Why there is no spool.
 #[derive(Debug, thiserror::Error)]
 pub enum SpoolError {
-    /// Nobody named a folder and there is none to fall back to.
+    /// No folder was named and there is no default.
     #[error("there is no folder for records, because HOME is not set; name one with --spool")]
     Never,
     /// The kernel refused.
@@ -29,10 +29,10 @@ pub enum SpoolError {
     Refused {
         /// The folder.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// A symbolic link.
+    /// The path is a symbolic link.
     #[error(
         "{path} is a symbolic link or not a folder; the agent writes records only to a folder of its own, not through links"
     )]
@@ -51,16 +51,16 @@ pub enum SpoolError {
         owner: u32,
         /// Its permissions.
         mode: u32,
-        /// Who runs this program.
+        /// The user of this program.
         user: u32,
     },
-    /// Another agent.
+    /// Another agent uses it.
     #[error("another agent has its records in {path}; end it, or name another folder with --spool")]
     Locked {
         /// The folder.
         path: PathBuf,
     },
-    /// Somebody else's records.
+    /// It has records that this process did not make.
     #[error("{path} exists and was not made by this agent; move its contents away first")]
     Taken {
         /// The folder.
@@ -68,19 +68,19 @@ pub enum SpoolError {
     },
 }
 
-/// The folder, which is the working directory of this process.
+/// The spool folder, which is the working directory of this process.
 #[derive(Debug, Default)]
 pub struct Spool {
-    /// What this process has made below it.
+    /// Folders that this process has made in it.
     made: Mutex<BTreeSet<PathBuf>>,
-    /// A folder of this process alone, with the one around it, both left when the program ends.
+    /// A folder of this process alone, and its parent, to leave when the program ends.
     own: Option<PathBuf>,
-    /// Held for as long as nobody else may be here.
+    /// Lock that keeps other agents out.
     lock: Mutex<Option<std::fs::File>>,
 }
 
 impl Spool {
-    /// Makes `folder` the place of everything this process writes; without one a new folder below the usual place.
+    /// Makes `folder` the place of everything that this process writes; `None`: a new folder below the usual place.
     ///
     /// # Errors
     /// It is no folder of this user alone, or cannot be made.
@@ -102,10 +102,10 @@ impl Spool {
         Ok(Self::default())
     }
 
-    /// Keeps other agents out of the spool.
+    /// Locks the spool against other agents.
     ///
     /// # Errors
-    /// One is there.
+    /// Another agent holds the lock.
     pub fn lock(&self) -> Result<(), SpoolError> {
         let refused = refused(Path::new("the spool"));
         let file =
@@ -120,11 +120,11 @@ impl Spool {
         }
     }
 
-    /// A new, empty folder for what node number `node` of the plan records in a run, below `folder`, relative to the working
-    /// directory. What this agent recorded of the same run before is discarded: whoever prepares a run again does not want it.
+    /// A new, empty folder for the records of node `node` in a run, below `folder`, relative to the working directory.
+    /// Earlier records of this agent of the same run are removed.
     ///
     /// # Errors
-    /// There is something that this process has not made.
+    /// Something is there that this process has not made.
     pub fn place(&self, folder: &Path, run: u32, node: u16) -> Result<PathBuf, SpoolError> {
         let place = campaigns::place(folder, run, node);
         let of_run = place.parent().unwrap_or(folder).to_owned();
@@ -145,18 +145,18 @@ impl Spool {
         Ok(place)
     }
 
-    /// Takes a place away that holds nothing of worth.
+    /// Removes a folder without records of value.
     pub fn discard(&self, place: &Path) {
         if self.made.lock().unwrap_or_else(PoisonError::into_inner).remove(place) {
             drop(std::fs::remove_dir_all(place));
-            // Other nodes have records of the run there, or not.
+            // Fails if other nodes have records of the run there.
             let _ = place.parent().map(std::fs::remove_dir);
         }
     }
 }
 
 impl Drop for Spool {
-    /// An own folder goes if nothing is in it.
+    /// Removes an own folder if it is empty.
     fn drop(&mut self) {
         if let Some(own) = &self.own {
             drop(std::fs::remove_dir(own));
@@ -169,7 +169,7 @@ fn refused(path: &Path) -> impl FnOnce(io::Error) -> SpoolError {
     move |source| SpoolError::Refused { path, source }
 }
 
-/// Makes a folder of this user alone; one of [`places::usual`] may be there.
+/// Makes a folder of this user alone; one of [`places::usual`] may exist.
 fn make(path: &Path) -> Result<(), SpoolError> {
     match rustix::fs::mkdir(path, OURS_ALONE) {
         Err(Errno::EXIST) if path.is_absolute() => Ok(()),
@@ -178,7 +178,7 @@ fn make(path: &Path) -> Result<(), SpoolError> {
     }
 }
 
-/// Opens a folder that is this user's alone, and no link.
+/// Opens a folder that belongs to this user alone and is no link.
 fn open(path: &Path) -> Result<rustix::fd::OwnedFd, SpoolError> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let folder = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| match error {

@@ -1,4 +1,4 @@
-//! The test thread: waits for the end of a run, has its role end, and reports.
+//! The test thread: waits for the end of a run, ends its role, and reports.
 //!
 //! A node whose own part is over goes on receiving until the testmaster ends the run: another may send late, and what
 //! arrives after its receiver has left would be reported as lost.
@@ -19,29 +19,29 @@ use crate::recording::remote_log::RemoteLogStats;
 use crate::tsn::{self, InForce};
 use crate::{proto, timestamps};
 
-/// How long senders that run late may go on after the planned end.
+/// Time for which late senders may go on after the planned end.
 pub(super) const GRACE_NS: i64 = 10_000_000_000;
-/// Time between looks at whether the run is over, once it should be; many agents on a host look less often each.
+/// Interval of checks whether the run is over, once it should be; longer with many agents on a host.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 const MANY: u32 = 8;
-/// Time between looks before: hundreds of agents may share a processor. Who gives a command wakes the thread.
+/// Interval of checks before: hundreds of agents may share a processor. A command wakes the thread.
 const REST: Duration = Duration::from_millis(500);
 
-/// What others tell the test thread, and it tells them.
+/// Flags between the test thread and others.
 #[derive(Debug, Default)]
 pub(super) struct Commands {
-    /// Set to end early.
+    /// Set to end the run early.
     pub(super) abort: AtomicBool,
-    /// Set to end once its own part is over.
+    /// Set to end the run once the role's part is over.
     pub(super) finish: AtomicBool,
-    /// Set when its own part is over.
+    /// Set by the test thread when the role's part is over.
     pub(super) over: AtomicBool,
 }
 
 /// How a run ended.
 pub(super) struct Outcome {
     epoch: Option<Epoch>,
-    /// Why it is incomplete.
+    /// Why it is incomplete; `None`: it is complete.
     reason: Option<String>,
     steal_ns: u64,
 }
@@ -78,7 +78,7 @@ fn wait_for_the_end(
     let drain = drain.as_nanos_floor();
     let last_send = epoch.wall_nanos(last_send).get();
     let end = last_send + drain;
-    // When the last message had left, and when its way ends at the latest.
+    // When the last message had left, and the latest end of its path.
     let mut all_sent_at = None;
     loop {
         let now = clock::realtime().get();
@@ -107,7 +107,7 @@ fn wait_for_the_end(
     }
 }
 
-/// Everything that ends with a run.
+/// All threads that end with a run.
 pub(super) struct RunThreads {
     pub(super) role: Box<dyn ActiveRole>,
     pub(super) writer: JoinHandle<record_writer::Outcome>,
@@ -118,7 +118,7 @@ pub(super) struct RunThreads {
 }
 
 impl RunThreads {
-    /// Ends the threads in the order of the data, and reports.
+    /// Ends the threads in the order of the data flow, and reports.
     pub(super) fn finish(
         self,
         name: String,
@@ -187,7 +187,7 @@ impl RunThreads {
     }
 }
 
-/// The report of a log over the network.
+/// Report of the remote log task.
 fn remote_log(log: RemoteLogStats) -> proto::TaskReport {
     proto::TaskReport {
         kind: "remote-log".into(),
@@ -198,7 +198,7 @@ fn remote_log(log: RemoteLogStats) -> proto::TaskReport {
     }
 }
 
-/// A thread that should not have ended.
+/// Message about a thread that ended unexpectedly.
 pub(crate) fn defect(who: &str) -> String {
     format!("{who} of the agent failed; this is a defect of wiregauge")
 }

@@ -1,40 +1,40 @@
 //! A short trial of a stream's backend on the path it will use, before a run begins.
 //!
-//! A way that takes frames is not yet one by which they arrive: a driver may count what no switch ever sees. So between
-//! preparing and starting the testmaster has each stream send a few frames that no receiver takes for its own, and asks the
-//! receiving end what came. The frames leave by the stream's own way, on its own thread.
+//! A backend that accepts frames need not deliver them: a driver may count frames that no switch ever sees. So between
+//! preparing and starting the testmaster has each stream send a few frames that no receiver accepts as messages, and
+//! queries the receiving end. The frames leave by the stream's own backend and thread.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use crate::control::gate::Gate;
 
-/// Time between two looks at the gate.
+/// Interval of checks of the gate.
 const LOOK: Duration = Duration::from_millis(20);
-/// How long a trial may take.
+/// Time limit of a trial.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 type Answer = Result<u32, String>;
 
-/// Who asks for trials.
+/// The end that requests trials.
 #[derive(Debug)]
 pub struct TrialClient(Sender<(u32, Sender<Answer>)>);
 
-/// Who carries them out.
+/// The end that carries them out.
 #[derive(Debug)]
 pub struct TrialServer(Receiver<(u32, Sender<Answer>)>);
 
-/// Both ends.
+/// Makes both ends.
 pub fn trial() -> (TrialClient, TrialServer) {
     let (ask, asked) = channel();
     (TrialClient(ask), TrialServer(asked))
 }
 
 impl TrialClient {
-    /// Has `frames` sent; how many were.
+    /// Requests `frames` trial frames; returns the number sent.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason for a failure.
     pub fn ask(&self, frames: u32) -> Answer {
         let (tell, told) = channel();
         let over = |_| "the run has begun".to_owned();
@@ -44,11 +44,11 @@ impl TrialClient {
 }
 
 impl TrialServer {
-    /// Carries out what is asked for by `act` until the gate decides.
+    /// Carries out requested trials by `act` until the gate decides.
     pub fn serve(self, gate: &Gate, mut act: impl FnMut(u32) -> Answer) {
         while gate.is_closed() {
             if let Ok((frames, tell)) = self.0.recv_timeout(LOOK) {
-                // Who asked may have lost patience.
+                // The requester may have given up.
                 drop(tell.send(act(frames)));
             }
         }

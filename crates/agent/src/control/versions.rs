@@ -1,17 +1,18 @@
-//! Whether a testmaster and this agent understand each other.
+//! Compatibility of a testmaster with this agent.
 //!
-//! What has to agree are two schemas: of plans, which the testmaster writes, and of segments, which the agent does. Releases
-//! that changed neither work together. The testmaster compares as well: either may be the older one, and know nothing of this.
+//! Two schemas have to agree: of plans, written by the testmaster, and of segments, written by the agent. Releases that
+//! changed neither work together. The testmaster compares as well: either side may be the older one, without this
+//! check.
 
 use wg_plan::PLAN_SCHEMA;
 use wg_record::segment::SEGMENT_SCHEMA;
 
 use crate::proto;
 
-/// Takes a testmaster that has the agent's schemas, or says none.
+/// Accepts a testmaster with the agent's schemas, or without stated ones.
 ///
 /// # Errors
-/// It has others: both versions, and which side is to be changed, in one line.
+/// Both versions and which side has to be changed, in one line.
 pub(super) fn agree(request: &proto::HelloRequest) -> Result<(), String> {
     let (own, theirs) = ((PLAN_SCHEMA, SEGMENT_SCHEMA), (request.plan_schema, request.record_schema));
     if theirs == own || theirs == (0, 0) {

@@ -1,5 +1,5 @@
-//! Access points, the sockets by which messages of a flow reach an end system, and what the frames of a flow carry round
-//! their messages.
+//! Access points, the sockets by which messages of a flow reach an end system, and what the frames of a flow carry
+//! round their messages.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -13,8 +13,8 @@ use wg_plan::{Addresses, Flow, NetworkId, NodeIndex, Protocol};
 
 use wg_plan::wire::PROBE_PORT;
 
-/// UDP port streams come from that may leave by the host's own stack: a connected socket at the access point's port would
-/// take what is sent there.
+/// UDP port streams come from that may leave by the host's own stack: a connected socket at the access point's port
+/// would take what is sent there.
 const STREAM_PORT: u16 = PROBE_PORT + 1;
 
 /// A kind of access point.
@@ -24,8 +24,8 @@ pub enum AccessKind {
     Udp,
     /// A packet socket for raw messages.
     Raw,
-    /// A packet socket for UDP messages in frames that the kernel's stack would not write, or not take: with addresses of
-    /// their own, a tag, a code point, or to a group.
+    /// A packet socket for UDP messages in frames that the kernel's stack would not write, or not take: with addresses
+    /// of their own, a tag, a code point, or to a group.
     Frames,
     /// The same for best effort beside critical traffic.
     Be,
@@ -74,8 +74,8 @@ impl AccessKind {
         matches!(self, Self::Frames | Self::Be | Self::Rc)
     }
 
-    /// Whether it takes what leads to a UDP port of the host, as others of these kinds do at the same time: of a message
-    /// that several of them see, the one of its flow tells.
+    /// Whether it takes what leads to a UDP port of the host, as others of these kinds do at the same time: of a
+    /// message that several of them see, the one of its flow tells.
     pub const fn shares_ports(self) -> bool {
         matches!(self, Self::Udp | Self::Frames | Self::Be)
     }
@@ -154,8 +154,8 @@ impl FrameHeaders {
         Envelope { destination, source, tag: self.tag, carrier: self.carrier(udp) }
     }
 
-    /// Everything round a message that a relay sends on to `to`, on the virtual link `link` where it has one: what relays
-    /// send has the addresses of its end systems.
+    /// Everything round a message that a relay sends on to `to`, on the virtual link `link` where it has one: what
+    /// relays send has the addresses of its end systems.
     pub fn returned(&self, from: Station, to: Address, link: Option<VirtualLinkId>) -> Envelope {
         if let (Protocol::Rc, Some(link)) = (self.protocol, link) {
             return self.on_link(from.node, link);

@@ -304,8 +304,8 @@ fn is_tagged_by_hosts(network: &Network, run: &Run, flow: &Flow, card: bool) -> 
 }
 
 impl Assignment {
-    /// The part of end system `node` in `run`; `card`: its frames meet its interface card, which the network plays, at the
-    /// other end of its link.
+    /// The part of end system `node` in `run`; `card`: its frames meet its interface card, which the network plays, at
+    /// the other end of its link.
     ///
     /// # Errors
     /// The plan contradicts itself or asks for what an agent cannot do.
@@ -542,8 +542,8 @@ impl Assignment {
         self.find(flow).ok_or(AssignmentError::UnknownFlow { flow })
     }
 
-    /// Until when background load goes on: through the measured part and half of the drain, so that the last messages meet it
-    /// on their way and its own last frames still arrive.
+    /// Until when background load goes on: through the measured part and half of the drain, so that the last messages
+    /// meet it on their way and its own last frames still arrive.
     pub fn load_until(&self) -> RunTime {
         let half = Span::from_picos(self.drain.as_picos() / 2);
         (self.measured_until.max(self.last_send) + half).min(self.last_send + self.drain)
@@ -565,13 +565,14 @@ impl Assignment {
         facts.headers.outward(self.station(facts.from), self.first_address(facts), sequence)
     }
 
-    /// Everything round a message of a flow that this end system sends on to `to`, on the virtual link `link` where it has one.
+    /// Everything round a message of a flow that this end system sends on to `to`, on the virtual link `link` where it
+    /// has one.
     pub fn returned(&self, facts: &FlowFacts, to: NodeIndex, link: Option<VirtualLinkId>) -> Envelope {
         facts.headers.returned(self.station(self.node), self.addresses[usize::from(to)], link)
     }
 
-    /// The destination addresses that messages of a flow have where they come here: as a receiver's, as its sender's back
-    /// from relays, or led astray.
+    /// The destination addresses that messages of a flow have where they come here: as a receiver's, as its sender's
+    /// back from relays, or led astray.
     pub fn macs_here(&self, facts: &FlowFacts) -> Vec<MacRange> {
         let mut macs = Vec::new();
         if facts.receivers.contains(&self.node) {
@@ -658,8 +659,8 @@ pub struct Expected {
     pub at_once: u64,
 }
 
-/// Bytes of a message whose payload is of `payload` bytes: a sequence number that lies within the payload is its last byte,
-/// unless the frame is padded.
+/// Bytes of a message whose payload is of `payload` bytes: a sequence number that lies within the payload is its last
+/// byte, unless the frame is padded.
 fn message_length(protocol: Protocol, frame: u16, payload: u16) -> u16 {
     let around = ethernet::HEADER_LEN + DATAGRAM_HEADER_LEN + SEQUENCE_LEN + FCS_LEN;
     match protocol {

@@ -10,8 +10,8 @@ use crate::recording::record_ring::ArrivalTimes;
 
 /// Size of a buffer in bytes.
 pub const BUFFER_LEN: usize = 2048;
-/// Where a payload begins in every buffer: behind room for the headers of a tagged frame with a datagram, so that a relay can
-/// return a frame, tagged or not, without moving its payload.
+/// Where a payload begins in every buffer: behind room for the headers of a tagged frame with a datagram, so that a
+/// relay can return a frame, tagged or not, without moving its payload.
 pub const PAYLOAD_AT: usize = ethernet::HEADER_LEN + vlan::TAG_LEN + ipv4::HEADER_LEN + udp::HEADER_LEN;
 /// The longest payload a buffer holds, in bytes.
 pub const MAX_PAYLOAD: usize = BUFFER_LEN - PAYLOAD_AT;

@@ -1,5 +1,5 @@
-//! A thread of an injector that sends a burst, frame by frame, and sleeps, as the flooders of the MAPS test bed did: nothing
-//! keeps its schedule, so each burst is later by what sending and sleeping took before.
+//! A thread of an injector that sends a burst, frame by frame, and sleeps, as the flooders of the MAPS test bed did:
+//! nothing keeps its schedule, so each burst is later by what sending and sleeping took before.
 
 use std::io;
 use std::sync::Arc;

@@ -14,9 +14,9 @@ use crate::end_system::assignment::{Assignment, FlowFacts};
 use crate::end_system::buffer::{Buffer, MAX_PAYLOAD, PAYLOAD_AT};
 use crate::recording::record_ring::MessageInfo;
 
-/// Writes everything round the payload (nothing for UDP sockets, whose headers the kernel writes) and returns the bytes to
-/// hand to the access point. The frame of a virtual link ends with `number`: its card numbers it, and until then the byte
-/// names the sub-virtual-link, which nothing else in the frame does.
+/// Writes everything round the payload (nothing for UDP sockets, whose headers the kernel writes) and returns the bytes
+/// to hand to the access point. The frame of a virtual link ends with `number`: its card numbers it, and until then the
+/// byte names the sub-virtual-link, which nothing else in the frame does.
 pub fn write_headers(buffer: &mut Buffer, facts: &FlowFacts, envelope: &Envelope, number: u8) -> Range<u16> {
     let payload = usize::from(facts.payload).min(MAX_PAYLOAD);
     // Within a buffer, which is far shorter.
@@ -35,8 +35,8 @@ pub fn write_headers(buffer: &mut Buffer, facts: &FlowFacts, envelope: &Envelope
     place(start)..place(start + length)
 }
 
-/// Where an access point's frames are received into a buffer, so that an untagged frame without options has its payload where
-/// payloads are.
+/// Where an access point's frames are received into a buffer, so that an untagged frame without options has its payload
+/// where payloads are.
 pub const fn receive_at(access: AccessKind) -> usize {
     match access {
         AccessKind::Udp => PAYLOAD_AT,
@@ -47,8 +47,8 @@ pub const fn receive_at(access: AccessKind) -> usize {
     }
 }
 
-/// Moves the UDP payload of a whole frame, which begins where its kind is received, to where payloads begin, if it is not
-/// there; its length, 0 where there is none.
+/// Moves the UDP payload of a whole frame, which begins where its kind is received, to where payloads begin, if it is
+/// not there; its length, 0 where there is none.
 pub fn bare(buffer: &mut Buffer, begin: usize, len: usize) -> usize {
     let frame = buffer.bytes.get(begin..(begin + len).min(buffer.bytes.len()));
     let Some((payload, length)) = frame.and_then(udp_payload) else { return 0 };

@@ -41,8 +41,8 @@ pub struct LoadSinkStats {
 }
 
 impl LoadSink {
-    /// Opens the receiver of the loads that lead here; `card`: from the network that is played. A host that refuses it leaves the load without an account, and
-    /// the reason is the text.
+    /// Opens the receiver of the loads that lead here; `card`: from the network that is played. A host that refuses it
+    /// leaves the load without an account, and the reason is the text.
     ///
     /// # Errors
     /// Why there is no account.

@@ -1,8 +1,8 @@
 //! The receiver task: checks what the servicing thread received, unexpected messages included.
 //!
-//! It is a thread behind a queue, so that checking delays no reception. Where messages come so fast that the servicing thread
-//! never rests, that thread would need a core of its own, and no queue is long enough for a task that has none: there
-//! the servicing thread checks each message itself, which costs it little beside taking it from the kernel.
+//! It is a thread behind a queue, so that checking delays no reception. Where messages come so fast that the servicing
+//! thread never rests, that thread would need a core of its own, and no queue is long enough for a task that has none:
+//! there the servicing thread checks each message itself, which costs it little beside taking it from the kernel.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,8 +16,8 @@ use crate::end_system::buffer::{Buffer, Incoming};
 use crate::end_system::framing;
 use crate::recording::record_ring::RecordProducer;
 
-/// Pause between looks into the queue: the servicing thread must never pay for a wake-up. It doubles while nothing comes, for
-/// hundreds of agents may share a processor; the queue holds what comes in half a second.
+/// Pause between looks into the queue: the servicing thread must never pay for a wake-up. It doubles while nothing
+/// comes, for hundreds of agents may share a processor; the queue holds what comes in half a second.
 const PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(32);
 

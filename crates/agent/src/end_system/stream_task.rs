@@ -192,8 +192,8 @@ impl StreamTask {
         gap_ps > RESTFUL_GAP_PS
     }
 
-    /// Whether its backend can be tried: not one by the host's own stack, whose frames a receiver would take for messages, and not
-    /// one that needs a launch time.
+    /// Whether its backend can be tried: not one by the host's own stack, whose frames a receiver would take for
+    /// messages, and not one that needs a launch time.
     pub fn can_be_tried(&self) -> bool {
         self.chosen.backend != Backend::Udp && self.chosen.launch.is_none()
     }
@@ -233,8 +233,8 @@ impl StreamTask {
         }
     }
 
-    /// Sends until its schedule ends, `in_turn` with others that wait awake on its core. The messages of a sender task are
-    /// recorded and counted by `observer`.
+    /// Sends until its schedule ends, `in_turn` with others that wait awake on its core. The messages of a sender task
+    /// are recorded and counted by `observer`.
     pub fn run(
         self,
         assignment: &Assignment,

@@ -281,8 +281,8 @@ impl Starter<'_> {
         Ok(thread)
     }
 
-    /// Whether threads of several senders may share a core: of this end system, or of others on the host. Injectors have
-    /// no core of their own and a lower priority, so that nobody can take turns with them.
+    /// Whether threads of several senders may share a core: of this end system, or of others on the host. Injectors
+    /// have no core of their own and a lower priority, so that nobody can take turns with them.
     fn is_in_turn(&self) -> bool {
         let own = self.assignment.sends.iter().filter(|task| task.stream).count();
         own > 1 || sharing_a_core(self.setup.agents_on_host) > 1
@@ -332,9 +332,9 @@ impl Starter<'_> {
         let (gate, stop) = (Arc::clone(&self.run.gate), Arc::clone(&self.run.stop));
         let (assignment, in_turn) = (Arc::clone(&self.assignment), self.is_in_turn());
         let thread = spawn("stream", move || {
-            // Where it keeps the core as long as it sends, the servicing threads, which do not, go first. Where it gives
-            // way it is one of them, or what they spin would be taken from its times. What is refused here was refused
-            // to them, and they say so.
+            // Where it keeps the core as long as it sends, the servicing threads, which do not, go first. Where it
+            // gives way it is one of them, or what they spin would be taken from its times. What is refused here was
+            // refused to them, and they say so.
             let last = if priority > 1 && !in_turn { priority - 1 } else { priority };
             grants::of_servicing_thread(last, core);
             trial.serve(&gate, |frames| stream.try_out(frames));

@@ -1,8 +1,9 @@
-//! Frames that wait for somebody to ask for them: what a capture saw lately, and the stretches of time of which all is kept.
+//! Frames that wait for somebody to ask for them: what a capture saw lately, and the stretches of time of which all is
+//! kept.
 //!
-//! A capture of every frame fills a disk long before the records of its run do. One that is wanted for what surrounds an
-//! alarm holds frames back in memory until it is known whether there was one, and writes those alone. Time comes as an
-//! argument, and memory has a bound.
+//! A capture of every frame fills a disk long before the records of its run do. One that is wanted for what surrounds
+//! an alarm holds frames back in memory until it is known whether there was one, and writes those alone. Time comes as
+//! an argument, and memory has a bound.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -87,8 +88,8 @@ impl HeldBack {
         }
     }
 
-    /// Gives `put` the blocks that were asked for, with the number of their frames, and drops those that nobody asked for in
-    /// time: all of them where it is the `last` call.
+    /// Gives `put` the blocks that were asked for, with the number of their frames, and drops those that nobody asked
+    /// for in time: all of them where it is the `last` call.
     pub fn let_out(&mut self, now: i64, asked: &Asked, last: bool, mut put: impl FnMut(&[u8], u64)) {
         let oldest = now.saturating_sub(self.patience);
         while let Some(front) = self.portions.front() {

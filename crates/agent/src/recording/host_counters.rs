@@ -1,7 +1,7 @@
 //! What the host did during a run besides measuring: a time series of the kernel's counters.
 //!
-//! One thread of the lowest priority looks ten times a second and writes what has changed, so a quiet host costs little in
-//! time and space. It reads text files of the kernel only; a file that a kernel does not have leaves its counters
+//! One thread of the lowest priority looks ten times a second and writes what has changed, so a quiet host costs little
+//! in time and space. It reads text files of the kernel only; a file that a kernel does not have leaves its counters
 //! out. Counters are cumulative since the host started; whoever reads them takes differences. The road not taken:
 //! tracing every switch and interrupt, which would be noise of its own.
 

@@ -1,12 +1,13 @@
-//! Figures of a run while it goes on: what the record writer sees pass, summed up once a second for the testmaster, and for
-//! the first time as soon as there is something to say.
+//! Figures of a run while it goes on: what the record writer sees pass, summed up once a second for the testmaster, and
+//! for the first time as soon as there is something to say.
 //!
-//! The record writer is the last to get a core, and everything here is done on its thread: no other thread counts, waits or
-//! allocates for it. What it shows is provisional. Records that were lost before they came here are missing from it, which
-//! it says, and nothing rests on it when the run is judged.
+//! The record writer is the last to get a core, and everything here is done on its thread: no other thread counts,
+//! waits or allocates for it. What it shows is provisional. Records that were lost before they came here are missing
+//! from it, which it says, and nothing rests on it when the run is judged.
 //!
-//! The receiver of a one-way flow does not know when a message was sent, but it knows when it was to be: the schedule of
-//! its sender follows from the plan. So a latency here begins at the intended send, and what the sender was late is in it.
+//! The receiver of a one-way flow does not know when a message was sent, but it knows when it was to be: the schedule
+//! of its sender follows from the plan. So a latency here begins at the intended send, and what the sender was late is
+//! in it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -288,7 +289,8 @@ impl Followed {
         }
     }
 
-    /// Carries the schedule on to a message; not beyond a second ahead of `now`, since no message comes before it is due.
+    /// Carries the schedule on to a message; not beyond a second ahead of `now`, since no message comes before it is
+    /// due.
     fn recall(&mut self, sequence: u32, now: RunTime) {
         let Some(schedule) = &mut self.schedule else { return };
         let until = now + Span::from_picos(SECOND);

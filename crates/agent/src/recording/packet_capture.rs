@@ -25,7 +25,8 @@ const PAUSE: Duration = Duration::from_millis(4);
 const FLUSH_EVERY: Duration = Duration::from_millis(250);
 /// Time between two looks at the room on the disk: at 10 Gbit/s a fifth of what is left comes in it.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// What a capture leaves free on the disk, bytes, for the records of the run that it only watches; of a small disk a quarter.
+/// What a capture leaves free on the disk, bytes, for the records of the run that it only watches; of a small disk a
+/// quarter.
 const LEFT_FREE: u64 = 64 << 20;
 /// Bytes of frames that are held back at a time, at most.
 pub(crate) const MOST_HELD: usize = 64 << 20;

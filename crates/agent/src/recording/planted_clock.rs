@@ -1,9 +1,9 @@
 //! A clock that is wrong on purpose.
 //!
-//! Namespaces of one machine share its clock, so nothing there could show whether offsets are found. Where the test gives
-//! an end system a clock, its agent writes every time as that clock would have shown it: the same clock, by the same
-//! seed, as in a simulation. Only what is recorded changes: frames leave when they would have left, and the servicing
-//! threads know nothing of it.
+//! Namespaces of one machine share its clock, so nothing there could show whether offsets are found. Where the test
+//! gives an end system a clock, its agent writes every time as that clock would have shown it: the same clock, by the
+//! same seed, as in a simulation. Only what is recorded changes: frames leave when they would have left, and the
+//! servicing threads know nothing of it.
 
 use std::str::FromStr;
 
@@ -20,8 +20,8 @@ use wg_sim::live::planted_clock;
 pub struct PlantedClock(DisciplinedClock);
 
 impl PlantedClock {
-    /// The clock of an end system in a run that lasts `until`, as the plan and its seed have it; nothing for one that shows the time
-    /// of its host.
+    /// The clock of an end system in a run that lasts `until`, as the plan and its seed have it; nothing for one that
+    /// shows the time of its host.
     ///
     /// # Errors
     /// The plan has a clock that there cannot be.
@@ -46,8 +46,8 @@ impl PlantedClock {
     }
 }
 
-/// The clock of a whole host that is wrong on purpose: what it tells callers, the instant it takes for a start, and the times
-/// it records. It ran right when this was made, but for the offset.
+/// The clock of a whole host that is wrong on purpose: what it tells callers, the instant it takes for a start, and the
+/// times it records. It ran right when this was made, but for the offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlantedHostClock {
     offset_ns: i64,

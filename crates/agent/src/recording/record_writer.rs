@@ -19,8 +19,8 @@ use crate::recording::remote_log::{RemoteLog, RemoteLogStats};
 use crate::timestamps::PhcTracker;
 use crate::timestamps::translation::{TimestampTranslator, TranslationStats};
 
-/// Pause when every ring was empty, the first time; doubled each time they are found empty again. A ring holds what a fast
-/// sender makes in several of the longest.
+/// Pause when every ring was empty, the first time; doubled each time they are found empty again. A ring holds what a
+/// fast sender makes in several of the longest.
 const PAUSE: Duration = Duration::from_millis(2);
 const LONGEST_PAUSE: Duration = Duration::from_millis(32);
 /// Longest time a record stays out of the file.
@@ -29,8 +29,8 @@ const FLUSH_EVERY: Duration = Duration::from_millis(250);
 const WATCH_EVERY: Duration = Duration::from_millis(100);
 /// Most records taken from one ring before the next has its turn.
 const CHUNK: usize = 16_384;
-/// How much later than the oldest record of another ring the records of a turn may be, ps: disorder within a millisecond
-/// costs nobody anything, and turns are long enough.
+/// How much later than the oldest record of another ring the records of a turn may be, ps: disorder within a
+/// millisecond costs nobody anything, and turns are long enough.
 const TURN_PS: i64 = 1_000_000_000;
 
 /// Statistics of the record writer.
@@ -185,8 +185,8 @@ fn lost_in(sources: &[RecordConsumer]) -> u64 {
     sources.iter().map(|source| source.dropped.load(Ordering::Relaxed)).sum()
 }
 
-/// The ring whose next record is the oldest, and how far it may be emptied before another has its turn, ps. Rings that wait
-/// for long, because somebody has the core, would else be written one after the other, as if time had gone back.
+/// The ring whose next record is the oldest, and how far it may be emptied before another has its turn, ps. Rings that
+/// wait for long, because somebody has the core, would else be written one after the other, as if time had gone back.
 fn earliest(sources: &[RecordConsumer]) -> Option<(usize, i64)> {
     let (mut first, mut others) = (None, i64::MAX);
     for (at, source) in sources.iter().enumerate() {

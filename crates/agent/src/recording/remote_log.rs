@@ -1,8 +1,9 @@
-//! A host's log on its way over the network it tells of: for so many messages that applications send and receive, a frame to
-//! another host.
+//! A host's log on its way over the network it tells of: for so many messages that applications send and receive, a
+//! frame to another host.
 //!
-//! The record writer sends, as the messages' records pass it: no servicing thread allocates, waits or calls the kernel for it.
-//! A log of this kind is written behind the messages it tells of, in the bursts in which its thread gets a core.
+//! The record writer sends, as the messages' records pass it: no servicing thread allocates, waits or calls the kernel
+//! for it. A log of this kind is written behind the messages it tells of, in the bursts in which its thread gets a
+//! core.
 
 use std::io;
 use std::net::{SocketAddrV4, UdpSocket};

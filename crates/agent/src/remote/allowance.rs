@@ -297,8 +297,8 @@ impl Allowance {
         Ok(planned)
     }
 
-    /// Whether a sender ends within the time that is allowed: a plan states how long it takes and how much is sent, and only
-    /// the latter makes an end.
+    /// Whether a sender ends within the time that is allowed: a plan states how long it takes and how much is sent, and
+    /// only the latter makes an end.
     fn check_end(&self, run: &Run, send: &Send) -> Result<(), String> {
         let refused = |why: String| Err(format!("flow {} {why}; {}", send.flow, self.longest()));
         let schedule = match Schedule::new(run, send, LONGEST_FRAME) {
@@ -372,7 +372,8 @@ fn sent_by(run: &Run, node: NodeIndex) -> impl Iterator<Item = &Send> {
     })
 }
 
-/// What a node sends on the wire where its senders are fastest, a burst spread over its period and a capture over one second, bit/s.
+/// What a node sends on the wire where its senders are fastest, a burst spread over its period and a capture over one
+/// second, bit/s.
 fn planned_bps(run: &Run, node: NodeIndex) -> u64 {
     let rate = |bits: u64, period: Span| {
         let picos = u128::from(period.as_picos().max(1).unsigned_abs());

@@ -131,7 +131,8 @@ impl<S> Layer<S> for Guard {
     }
 }
 
-/// Lets a call pass whose caller may make it, with the [`Caller`] beside it; writes down what was asked and what came of it.
+/// Lets a call pass whose caller may make it, with the [`Caller`] beside it; writes down what was asked and what came
+/// of it.
 #[derive(Clone, Debug)]
 pub struct Guarded<S> {
     inner: S,

@@ -1,5 +1,5 @@
-//! Connections of an agent's port, of which anybody on the network may open any number: each has a deadline until it has
-//! made a call that is admitted, and there are only so many, from one address and in all.
+//! Connections of an agent's port, of which anybody on the network may open any number: each has a deadline until it
+//! has made a call that is admitted, and there are only so many, from one address and in all.
 //!
 //! Where there are too many, one that has not been admitted gives way to the new one: of the address that has most of
 //! them, first one that has said nothing, then the oldest. So whoever holds connections open keeps no member out, not

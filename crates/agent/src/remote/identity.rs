@@ -158,8 +158,8 @@ impl Identity {
         folder.map(Path::to_owned).or_else(|| places::usual("host")).ok_or(IdentityError::Homeless)
     }
 
-    /// Leaves the lab and forgets its authority; whether there was one. The key stays. Root may do this for the agent of
-    /// another user.
+    /// Leaves the lab and forgets its authority; whether there was one. The key stays. Root may do this for the agent
+    /// of another user.
     ///
     /// # Errors
     /// The disk refuses.

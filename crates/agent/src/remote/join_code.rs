@@ -1,10 +1,10 @@
 //! The code by which a host joins a lab: typed once, by somebody who sees the host.
 //!
-//! 32 characters of Crockford's base 32: 80 bits of the SHA-256 of the agent's certificate, so that the caller knows whom
-//! it talks to, and 80 bits of a secret, so that the agent knows that the caller was told. The secret travels only within
-//! TLS to the certificate that the first half names; the agent keeps it in memory alone, takes it once, for an hour.
-//! A wrong secret takes the guesser time and leaves the code as good as it was: with 80 bits nobody guesses it within the
-//! hour, and a code that wrong secrets spoil could be spoilt by anybody.
+//! 32 characters of Crockford's base 32: 80 bits of the SHA-256 of the agent's certificate, so that the caller knows
+//! whom it talks to, and 80 bits of a secret, so that the agent knows that the caller was told. The secret travels only
+//! within TLS to the certificate that the first half names; the agent keeps it in memory alone, takes it once, for an
+//! hour. A wrong secret takes the guesser time and leaves the code as good as it was: with 80 bits nobody guesses it
+//! within the hour, and a code that wrong secrets spoil could be spoilt by anybody.
 
 use std::fmt;
 use std::str::FromStr;

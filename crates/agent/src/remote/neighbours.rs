@@ -1,5 +1,6 @@
 //! What is at the other end of a cable, where a daemon of this host listens to link layer discovery (IEEE Std 802.1AB):
-//! lldpd by its program, systemd-networkd by the frames it keeps. Nothing is sent, and nothing is started but the question.
+//! lldpd by its program, systemd-networkd by the frames it keeps. Nothing is sent, and nothing is started but the
+//! question.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +15,8 @@ use crate::proto;
 
 const LLDPCLI: &str = "/usr/sbin/lldpcli";
 const LLDPD: &str = "/run/lldpd.socket";
-/// Frames that systemd-networkd keeps, a file for each interface, named by its index: length (u64, little endian), frame.
+/// Frames that systemd-networkd keeps, a file for each interface, named by its index: length (u64, little endian),
+/// frame.
 const NETWORKD: &str = "/run/systemd/netif/lldp";
 /// As long as a daemon may take to answer.
 const PATIENCE: Duration = Duration::from_secs(1);

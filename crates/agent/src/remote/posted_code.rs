@@ -1,5 +1,5 @@
-//! The join code in a file beside the host's key, for as long as it is good for something: for whoever may read that key and
-//! does not see what the agent printed, because a service manager started it.
+//! The join code in a file beside the host's key, for as long as it is good for something: for whoever may read that
+//! key and does not see what the agent printed, because a service manager started it.
 
 use std::fs;
 use std::io;

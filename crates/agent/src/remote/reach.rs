@@ -1,5 +1,5 @@
-//! Who answers for an address at an interface: ARP (RFC 826), by requests as long as the test's frames, so that what is on the
-//! way has to carry that length.
+//! Who answers for an address at an interface: ARP (RFC 826), by requests as long as the test's frames, so that what is
+//! on the way has to carry that length.
 
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
@@ -41,8 +41,9 @@ pub enum ReachError {
     },
 }
 
-/// Asks for each of `addresses` at `interface`, on behalf of `own`, with `bytes` after the Ethernet header; the hardware that
-/// answered for each, within `wait`. Blocks that long at most, and a third of it where all answer the first request.
+/// Asks for each of `addresses` at `interface`, on behalf of `own`, with `bytes` after the Ethernet header; the
+/// hardware that answered for each, within `wait`. Blocks that long at most, and a third of it where all answer the
+/// first request.
 ///
 /// # Errors
 /// See [`ReachError`].

@@ -1,8 +1,8 @@
 //! A plan counts only with its operator's signature, for one session and once.
 //!
-//! What is signed is [`CONTEXT`], the session that Hello named, and the request as protocol buffers encode it, its fields in
-//! the order of their numbers and the signature left out. A plan of another session, of another agent (which has other
-//! sessions), a changed one, and one that was used before are refused.
+//! What is signed is [`CONTEXT`], the session that Hello named, and the request as protocol buffers encode it, its
+//! fields in the order of their numbers and the signature left out. A plan of another session, of another agent (which
+//! has other sessions), a changed one, and one that was used before are refused.
 
 use prost::Message;
 use ring::rand::{SecureRandom, SystemRandom};

@@ -160,7 +160,8 @@ fn launch(demand: &StreamNeeds<'_>) -> Result<Option<Launch>, BackendError> {
             Err(BackendError::Unfit { backend, reason: "launch times need backend packet" })
         }
         LaunchPolicy::On => Ok(Some(Launch::at(demand.interface, demand.priority)??)),
-        // Where the kernel tells nothing there is no card that launches; what is faster goes by ways that launch nothing.
+        // Where the kernel tells nothing there is no card that launches; what is faster goes by ways that launch
+        // nothing.
         LaunchPolicy::Auto => {
             let found = Launch::at(demand.interface, demand.priority).ok().and_then(Result::ok);
             Ok(found.filter(|launch| launch.by_hardware && fits && demand.least_gap_ps >= FAST_GAP_PS))

@@ -3,8 +3,8 @@
 //! What a late frame moves is [`Pacer`]'s rule, which simulated senders keep as well; here are the waiting, the sending
 //! and what came of it. What is due where the schedule is kept leaves at once, several frames in one call if need be.
 //!
-//! Where the interface launches frames at stated instants they are handed over ahead of time, and this thread's own lateness
-//! does not show on the wire.
+//! Where the interface launches frames at stated instants they are handed over ahead of time, and this thread's own
+//! lateness does not show on the wire.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -102,7 +102,8 @@ pub struct PacedSender<'a> {
     pub pacing: Pacing,
     /// Frames later than this are given up, ns; `None`: none is.
     pub give_up_ns: Option<i64>,
-    /// How long before its launch time a frame is handed over, ns, where something else than this thread keeps the time.
+    /// How long before its launch time a frame is handed over, ns, where something else than this thread keeps the
+    /// time.
     pub ahead_ns: Option<i64>,
     /// What happens until a frame is due.
     pub waiting: Waiting,
@@ -158,7 +159,8 @@ impl PacedSender<'_> {
         Ok(())
     }
 
-    /// When the frame planned for `planned` is to leave, ns: an instant of the schedule is rounded down, the end of a gap up.
+    /// When the frame planned for `planned` is to leave, ns: an instant of the schedule is rounded down, the end of a
+    /// gap up.
     fn target(&self, pacer: &Pacer, planned: RunTime) -> i64 {
         let intended = match self.ahead_ns {
             None => pacer.intended(planned),

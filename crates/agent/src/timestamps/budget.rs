@@ -1,13 +1,14 @@
 //! How many transmit timestamps of an interface may be outstanding.
 //!
-//! Many interfaces hold one transmit timestamp at a time, some a few: they latch it in a register until the driver has read it,
-//! and a frame that wants a timestamp meanwhile gets none. Asking for more than there is room for therefore makes
-//! timestamps go missing that look like defects. So a timestamp is asked for only while there is room, and what was
-//! not asked for is counted. A timestamp that never comes frees its room when patience ends.
+//! Many interfaces hold one transmit timestamp at a time, some a few: they latch it in a register until the driver has
+//! read it, and a frame that wants a timestamp meanwhile gets none. Asking for more than there is room for therefore
+//! makes timestamps go missing that look like defects. So a timestamp is asked for only while there is room, and what
+//! was not asked for is counted. A timestamp that never comes frees its room when patience ends.
 
 /// Most timestamps that may be under way, whatever the interface.
 pub const MAX: usize = 64;
-/// After so long a timestamp counts as missing, ns. Longer than a shaper ever holds a frame back; a timestamp that still comes is taken.
+/// After so long a timestamp counts as missing, ns. Longer than a shaper ever holds a frame back; a timestamp that
+/// still comes is taken.
 pub const PATIENCE_NS: i64 = 100_000_000;
 /// Timestamps of the past that are remembered, so that a second one of the same frame is known.
 const REMEMBERED: usize = 64;
@@ -96,7 +97,8 @@ impl TimestampBudget {
         room
     }
 
-    /// The frame of this number was sent, asking for its timestamp. To be told only after [`may_ask`](Self::may_ask) allowed it.
+    /// The frame of this number was sent, asking for its timestamp. To be told only after [`may_ask`](Self::may_ask)
+    /// allowed it.
     pub fn handle_asked(&mut self, number: u32, now: i64) {
         self.stats.asked += 1;
         if self.is_full() {

@@ -1,10 +1,10 @@
 //! The offset between the clock of an interface and `CLOCK_REALTIME`, from readings of both during a run.
 //!
-//! Each reading of both clocks is a knot: an offset, and by how much it may be wrong, which is half the time the reading took.
-//! Between two knots the offset is a straight line. It is wrong there by no more than the worse of the two, and by what the
-//! offset bent between them: a line through the ends of a curve whose slope changes by `c` within a time `d` is off
-//! by `c d / 4` at most, and by how much slopes change the neighbouring pairs of knots tell. A clock that was set
-//! between two knots has no offset there: what it timestamped in that time is nowhere.
+//! Each reading of both clocks is a knot: an offset, and by how much it may be wrong, which is half the time the
+//! reading took. Between two knots the offset is a straight line. It is wrong there by no more than the worse of the
+//! two, and by what the offset bent between them: a line through the ends of a curve whose slope changes by `c` within
+//! a time `d` is off by `c d / 4` at most, and by how much slopes change the neighbouring pairs of knots tell. A clock
+//! that was set between two knots has no offset there: what it timestamped in that time is nowhere.
 //!
 //! The road not taken: one line for the whole run, which no clock that is being steered keeps to.
 
@@ -16,7 +16,8 @@ use wg_net::CrossTimestamp;
 const REMEMBERED: usize = 256;
 /// Points of the picture of the offset.
 const MAX_POINTS: usize = 256;
-/// Two clocks drift apart by no more than this, ns/s: 100 ppm each of IEEE Std 802.3-2022, and 500 ppm that a kernel slews by.
+/// Two clocks drift apart by no more than this, ns/s: 100 ppm each of IEEE Std 802.3-2022, and 500 ppm that a kernel
+/// slews by.
 const FASTEST: f64 = 7e5;
 /// A reading worse than the best by this factor is not taken …
 const POOR: i64 = 4;
@@ -52,8 +53,8 @@ impl Stretch {
         (self.to.offset_ns - self.from.offset_ns) / self.length_s()
     }
 
-    /// How far its slope differs from that of its neighbour, ns per second. What the knots' own errors make of it stays in:
-    /// they could as well hide as much.
+    /// How far its slope differs from that of its neighbour, ns per second. What the knots' own errors make of it stays
+    /// in: they could as well hide as much.
     fn change(&self, other: &Self) -> f64 {
         (self.slope() - other.slope()).abs()
     }
@@ -326,8 +327,8 @@ mod tests {
         }
     }
 
-    /// A frequency that jumps, as when somebody steers the clock: the true time lies within in 95 % of all cases. With a fixed
-    /// seed, for it is a rate and no bound.
+    /// A frequency that jumps, as when somebody steers the clock: the true time lies within in 95 % of all cases. With
+    /// a fixed seed, for it is a rate and no bound.
     #[test]
     fn a_steered_clock_is_covered_in_nearly_all_cases() {
         let strategy = (

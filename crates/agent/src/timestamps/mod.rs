@@ -1,10 +1,10 @@
-//! Hardware timestamps: whether an interface takes them, how many may be outstanding, and what time they are by the system
-//! clock.
+//! Hardware timestamps: whether an interface takes them, how many may be outstanding, and what time they are by the
+//! system clock.
 //!
-//! An interface that can timestamps every frame it receives, and those sent for which a timestamp is asked for, by a clock of
-//! its own. The servicing threads record these as `wire-send` and `wire-receive`; [`budget`] says which frames to ask
-//! about, [`translation`] turns the timestamps into times of `CLOCK_REALTIME` by [`clock_track`]. Where an interface cannot, or does not
-//! let this program, the run goes on with the kernel's timestamps, and says why.
+//! An interface that can timestamps every frame it receives, and those sent for which a timestamp is asked for, by a
+//! clock of its own. The servicing threads record these as `wire-send` and `wire-receive`; [`budget`] says which frames
+//! to ask about, [`translation`] turns the timestamps into times of `CLOCK_REALTIME` by [`clock_track`]. Where an
+//! interface cannot, or does not let this program, the run goes on with the kernel's timestamps, and says why.
 
 pub mod budget;
 mod clock_reading;
@@ -84,8 +84,8 @@ impl TimestampInfo {
     }
 }
 
-/// Transmit timestamps an interface holds, by its driver: as many as its data sheet says, or one. Asking for more than there is
-/// room for makes timestamps go missing; asking for fewer only leaves frames without.
+/// Transmit timestamps an interface holds, by its driver: as many as its data sheet says, or one. Asking for more than
+/// there is room for makes timestamps go missing; asking for fewer only leaves frames without.
 fn budget_of(driver: Option<&str>) -> usize {
     match driver {
         // Intel I225/I226: four sets of transmit timestamp registers.
@@ -95,7 +95,8 @@ fn budget_of(driver: Option<&str>) -> usize {
 }
 
 impl Timestamping {
-    /// What timestamps on `interface`, switched on. `planned_bps` is the line's rate where the interface does not tell it.
+    /// What timestamps on `interface`, switched on. `planned_bps` is the line's rate where the interface does not tell
+    /// it.
     pub fn open(interface: &str, planned_bps: Option<u64>, planted: Option<PlantedHardware>) -> Self {
         let rate_bps = wg_net::line_rate(interface).or(planned_bps);
         match Self::hardware(interface, rate_bps, planted) {

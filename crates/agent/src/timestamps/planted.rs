@@ -1,8 +1,9 @@
 //! A simulated hardware clock of an interface: a test facility.
 //!
-//! Few test machines have an interface with hardware timestamps. This module presents the kernel's timestamps as an interface would
-//! have taken them: read from a clock of its own, with offset, drift and step, and of the octet an interface
-//! timestamps. Whatever is done with timestamps of an interface is then done with these, and what comes out can be compared with the kernel's.
+//! Few test machines have an interface with hardware timestamps. This module presents the kernel's timestamps as an
+//! interface would have taken them: read from a clock of its own, with offset, drift and step, and of the octet an
+//! interface timestamps. Whatever is done with timestamps of an interface is then done with these, and what comes out
+//! can be compared with the kernel's.
 
 use std::str::FromStr;
 

@@ -1,7 +1,7 @@
 //! Translates hardware timestamps to `CLOCK_REALTIME`: a record is held until both clocks have been read after it.
 //!
-//! The logging thread does it, which has the time. It reads both clocks often enough that no record is held so long that
-//! the disorder it makes could be taken for a clock that went back.
+//! The logging thread does it, which has the time. It reads both clocks often enough that no record is held so long
+//! that the disorder it makes could be taken for a clock that went back.
 
 use std::collections::VecDeque;
 
@@ -103,7 +103,8 @@ impl TimestampTranslator {
 
     /// Hands over the records whose time is known by now.
     pub fn translate(&mut self, into: &mut Vec<Record>) {
-        // Sent and received come from several rings, so they are only nearly in order: one that has to wait stops no other.
+        // Sent and received come from several rings, so they are only nearly in order: one that has to wait stops no
+        // other.
         for _ in 0..self.held.len() {
             let Some(record) = self.held.pop_front() else { return };
             let shown = self.epoch.wall_nanos(record.time).get();

@@ -1,8 +1,8 @@
 //! Surveys the clocks of this host: the cost of a reading, the resolution, and the drift between clocks.
 //!
-//! Measured here and not in the testmaster, because the loop must be as tight as that of a servicing thread. Facts come out
-//! one by one as they are known, so that whoever listens can show progress and keep what was measured when
-//! it stops. Statistics beyond sums and order are the listener's.
+//! Measured here and not in the testmaster, because the loop must be as tight as that of a servicing thread. Facts come
+//! out one by one as they are known, so that whoever listens can show progress and keep what was measured when it
+//! stops. Statistics beyond sums and order are the listener's.
 
 use std::path::PathBuf;
 use std::time::Duration;

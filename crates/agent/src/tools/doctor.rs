@@ -32,8 +32,8 @@ pub struct WakeUps {
     pub max_ns: i64,
 }
 
-/// Sleeps some 400 times, 0.1 s in all, as such a thread does: on the last core, with real-time priority where it is granted.
-/// `None`: no thread could be had.
+/// Sleeps some 400 times, 0.1 s in all, as such a thread does: on the last core, with real-time priority where it is
+/// granted. `None`: no thread could be had.
 pub fn wake_ups() -> Option<WakeUps> {
     const TIMES: usize = 400;
     const PERIOD_NS: i64 = 250_000;
@@ -60,7 +60,8 @@ pub fn wake_ups() -> Option<WakeUps> {
     thread.ok()?.join().ok()
 }
 
-/// All findings. Changes nothing on the host or of this process: what has to be tried is tried in a thread or process of its own.
+/// All findings. Changes nothing on the host or of this process: what has to be tried is tried in a thread or process
+/// of its own.
 pub fn examine() -> Vec<Finding> {
     let mut found = of_instrument();
     found.extend(crate::tsn::findings());

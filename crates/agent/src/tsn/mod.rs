@@ -2,8 +2,8 @@
 //!
 //! What is run is made by [`wg_plan::host_tsn::commands`] from the validated plan; no caller's text reaches a program.
 //! Settings are made only where the host's own configuration allows it, on an interface that has the kernel's own queue
-//! discipline: what somebody else set is left alone and named. A file says what was changed before anything is, so that an
-//! agent that starts after one that was killed takes it off.
+//! discipline: what somebody else set is left alone and named. A file says what was changed before anything is, so that
+//! an agent that starts after one that was killed takes it off.
 
 mod kept;
 mod programs;
@@ -27,8 +27,8 @@ use crate::control::role::{Fault, OpenError, Setup};
 use crate::proto;
 use crate::tools::place::Place;
 
-/// Looks at a MAC merge layer until the other end counts as one that takes no fragments, and the time between them: a try of
-/// the verification takes 128 ms at most, and there are three after the link is up.
+/// Looks at a MAC merge layer until the other end counts as one that takes no fragments, and the time between them: a
+/// try of the verification takes 128 ms at most, and there are three after the link is up.
 const VERIFY_LOOKS: u32 = 30;
 const VERIFY_EVERY: Duration = Duration::from_millis(100);
 
@@ -98,8 +98,8 @@ fn lock(folder: &Path, interface: &str) -> Result<OwnedFd, String> {
     Ok(file.into())
 }
 
-/// Makes the settings that the plan has for this host; `None` without any, and where its card has them, which the network
-/// plays.
+/// Makes the settings that the plan has for this host; `None` without any, and where its card has them, which the
+/// network plays.
 ///
 /// # Errors
 /// They are not allowed, or the kernel, the card or the present state of the interface does not take them; nothing is

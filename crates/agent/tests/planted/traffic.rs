@@ -1,5 +1,5 @@
-//! Every kind of traffic on real frames. There is no card between the bridge's ports: what one would take off, number and
-//! pace stays as the end systems write it, which is enough for every message to be sent, received and recorded.
+//! Every kind of traffic on real frames. There is no card between the bridge's ports: what one would take off, number
+//! and pace stays as the end systems write it, which is enough for every message to be sent, received and recorded.
 
 use wg_core::arinc664::{Bag, Contract};
 use wg_plan::{Addresses, Ends, Inject, RemoteLog, SendingThreads, TimeTriggered, VirtualLink, VlanTag};

@@ -1,4 +1,5 @@
-//! Frames as they leave an end system, against whole frames that somebody else wrote: those of the simulator's captures.
+//! Frames as they leave an end system, against whole frames that somebody else wrote: those of the simulator's
+//! captures.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -86,8 +87,8 @@ fn assigned(flow: &Flow, payload: u32, node: NodeIndex, back: Option<u16>) -> As
     Assignment::new(&network(), &run, node, true).expect("a sound plan")
 }
 
-/// A message of the flow laid into a buffer that is not clean, as the end system `node` sends it: outward, or back from its
-/// relay.
+/// A message of the flow laid into a buffer that is not clean, as the end system `node` sends it: outward, or back from
+/// its relay.
 fn laid(assignment: &Assignment, sequence: u32, number: u8) -> Vec<u8> {
     let facts = &assignment.flows[0];
     let mut buffer = Buffer::new();

@@ -329,7 +329,8 @@ impl Servicing {
         let lead = self.lead.ns();
         let idle = self.outboxes.is_unused() && self.turn.is_none();
         if idle && self.next_arrival == i64::MAX && self.next_flush == i64::MAX {
-            // The common case of a receiver or relay that knows nothing of its flows yet: a single system call takes the frame.
+            // The common case of a receiver or relay that knows nothing of its flows yet: a single system call takes
+            // the frame.
             self.account(clock::realtime().get());
             self.receive(true);
             self.awake_since = clock::realtime().get();

@@ -74,7 +74,8 @@ impl Servicing {
             self.stats.frames_received += 1;
             self.stats.inbox_drops += 1;
         } else if block {
-            // The task has a lower priority: as long as this thread is awake on the last core there is, no buffer comes back.
+            // The task has a lower priority: as long as this thread is awake on the last core there is, no buffer comes
+            // back.
             std::thread::sleep(FOR_BUFFERS);
         }
         got
@@ -167,8 +168,8 @@ impl Servicing {
         }
     }
 
-    /// The relay on this thread. Its records are written after the message has gone, since every nanosecond before counts as
-    /// the relay's delay.
+    /// The relay on this thread. Its records are written after the message has gone, since every nanosecond before
+    /// counts as the relay's delay.
     fn turn_round(&mut self, relay: usize, incoming: Incoming) {
         let Incoming { buffer, payload, length, at } = incoming;
         let inspected = framing::inspect(&self.assignment, &buffer, payload, length);

@@ -25,8 +25,8 @@ impl Budget {
     /// An offer of the core that takes longer than this, ns, was taken up by somebody.
     const TAKEN_UP: i64 = 20_000;
 
-    /// A few agents on a core settle by offers who is awake; of more than this each has its part from the start, or their
-    /// least shares alone would be more than the core.
+    /// A few agents on a core settle by offers who is awake; of more than this each has its part from the start, or
+    /// their least shares alone would be more than the core.
     const FEW: i64 = 4;
 
     /// A full bucket of an agent that shares its core with `agents` in all.
@@ -47,8 +47,9 @@ impl Budget {
         self.level > 0
     }
 
-    /// The time since the last call: of it, `awake` ns were worked or spun. `yielded` is the longest time an offer of the core took
-    /// within it: somebody of the same priority who needs it halves the share, which comes back within a second.
+    /// The time since the last call: of it, `awake` ns were worked or spun. `yielded` is the longest time an offer of
+    /// the core took within it: somebody of the same priority who needs it halves the share, which comes back within a
+    /// second.
     pub fn account(&mut self, now: i64, awake: i64, yielded: i64) {
         let passed = (now - self.last).clamp(0, 1_000_000_000);
         self.last = now;

@@ -12,8 +12,9 @@ impl Servicing {
         self.interface.as_ref().is_some_and(|interface| interface.budget.is_waiting())
     }
 
-    /// Where there is never a quiet moment: one batch of timestamps whenever a batch may be there, since the error queue shares
-    /// the memory of received frames; and whenever the interface could give a further one if the last were taken.
+    /// Where there is never a quiet moment: one batch of timestamps whenever a batch may be there, since the error
+    /// queue shares the memory of received frames; and whenever the interface could give a further one if the last were
+    /// taken.
     pub(super) fn collect_backlog(&mut self) {
         let full = self.interface.as_ref().is_some_and(|i| i.config.transmit && i.budget.is_full());
         if self.timestamps_due >= self.collect_at || full {

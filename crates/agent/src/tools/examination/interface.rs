@@ -32,8 +32,8 @@ pub(super) fn facts(tree: &Tree, name: &str) -> Vec<Fact> {
     facts.into_iter().map(|fact| fact.on(name)).collect()
 }
 
-/// Whether `/sys` shows this interface and not one of the same name in another network namespace: it shows the namespace it
-/// was mounted in.
+/// Whether `/sys` shows this interface and not one of the same name in another network namespace: it shows the
+/// namespace it was mounted in.
 fn shown_in_sys(tree: &Tree, name: &str) -> Result<(), String> {
     let elsewhere = || "/sys shows another network namespace here".to_owned();
     let index = wg_net::interface_named(name).map_err(|error| error.to_string())?.index;
@@ -112,7 +112,8 @@ fn driver_facts(name: &str) -> Vec<Fact> {
     facts
 }
 
-/// By how many queues frames come, when the kernel takes them out of these, and what XDP programs and sockets find there.
+/// By how many queues frames come, when the kernel takes them out of these, and what XDP programs and sockets find
+/// there.
 fn queue_facts(tree: &Tree, name: &str, shown: &Result<(), String>) -> Vec<Fact> {
     let set = |what: &str| {
         shown.clone().and_then(|()| {

@@ -13,8 +13,8 @@ pub use fact::{Fact, Value};
 use crate::proto;
 use crate::remote::allowance::Allowance;
 
-/// Facts of the host and of its interfaces but loopback, those that `wanted` names. What has to be tried to be known is not
-/// tried where that would disturb a run.
+/// Facts of the host and of its interfaces but loopback, those that `wanted` names. What has to be tried to be known is
+/// not tried where that would disturb a run.
 pub fn examine(wanted: impl Fn(&str) -> bool, disturbs: bool) -> Vec<Fact> {
     let tree = tree::Tree::here();
     let mut facts = host::facts(&tree);

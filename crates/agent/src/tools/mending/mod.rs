@@ -1,9 +1,9 @@
 //! Sets a host for measuring, and sets it again as it was.
 //!
 //! What can be set is a closed list of [`Fix`]es, none of which outlasts a boot, and none of which touches firewalls,
-//! clocks or addresses. Before anything is set, its former value is on the disk: whoever is killed in between leaves enough behind
-//! for the next to restore. Only what still has the value that was set here is restored; what somebody else has changed
-//! since stays theirs.
+//! clocks or addresses. Before anything is set, its former value is on the disk: whoever is killed in between leaves
+//! enough behind for the next to restore. Only what still has the value that was set here is restored; what somebody
+//! else has changed since stays theirs.
 
 mod settings;
 
@@ -182,8 +182,8 @@ impl Mending {
         })
     }
 
-    /// Sets again what was changed, last things first. What cannot be restored from here is told, and kept where that may
-    /// change.
+    /// Sets again what was changed, last things first. What cannot be restored from here is told, and kept where that
+    /// may change.
     ///
     /// # Errors
     /// Former values cannot be read.

@@ -201,7 +201,8 @@ pub(super) trait Settings: Send + Sync {
     fn filter_of_all(&self) -> String;
     /// Waits until the link of an interface that was up is up again, for a moment.
     fn await_link(&self, interface: &str);
-    /// What tells an interface from another of its name, later or in another network namespace; of the host, its boot alone.
+    /// What tells an interface from another of its name, later or in another network namespace; of the host, its boot
+    /// alone.
     fn place(&self, interface: &str) -> Result<Place, String>;
 }
 
