@@ -1,7 +1,7 @@
 """Time to bound an AFDX network of 58 end systems, 8 switches and 265 multicast virtual links, from file to answer.
 
-`python -m benchmarks.bounds [--smoke]`. Total flow analysis rounded and exact (the calculus alone is measured by
-`crates/bound/benches/afdx.rs`; here reading the file and writing the answer count too), and the linear programmes.
+`python -m benchmarks.bounds [--smoke]`. Measures total flow analysis, rounded and exact (the calculus alone is
+measured by `crates/bound/benches/afdx.rs`; here reading and writing count too), and linear programmes.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ STATIONS, SWITCHES = (8, 4) if SMOKE else (58, 8)
 LINKS = 20 if SMOKE else 265
 PAYLOADS, PERIODS = (16, 60, 120, 282, 500, 1000), (2, 4, 8, 16, 32, 128)
 ABOVE = (1, 0, 0, 1, 0, 1, 2, 3)
-"""The switch above each; the first two are the roots of two halves."""
+"""The parent of each switch; the first two are the roots of two halves."""
 
 
 def up(switch: int) -> list[int]:
-    """A switch and those above it, to a root."""
+    """A switch and its ancestors, up to a root."""
     return [switch] if switch < 2 else [switch, *up(ABOVE[switch])]
 
 
 def between(first: int, last: int) -> list[int]:
-    """The switches from one to another."""
+    """The switches on the path from one to another."""
     there, back = up(first), up(last)
     while len(there) > 1 and len(back) > 1 and there[-2] == back[-2]:
         there.pop()
@@ -39,7 +39,7 @@ def between(first: int, last: int) -> list[int]:
 
 
 def network() -> str:
-    """The same network every time, as WoPANets writes one."""
+    """The network, always the same, in WoPANets' format."""
     lines = [
         '<elements><network name="afdx" technology="AFDX" overhead="67" transmission-capacity="100Mbps"/>'
     ]
@@ -64,7 +64,7 @@ def network() -> str:
 
 
 def main() -> int:
-    """Bounds it each way and prints the times."""
+    """Bounds the network by each method and prints the times."""
     with tempfile.TemporaryDirectory() as below:
         file = Path(below) / "afdx.xml"
         file.write_text(network(), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""How benchmarks run those of the crates."""
+"""Commands for the benchmarks of the crates."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ __all__ = ["bench"]
 
 
 def bench(crate: str, name: str, *, smoke: bool) -> list[str]:
-    """The command before the options of a benchmark: as it is published, or for a smoke run as the tests are built.
+    """The command before the options of a benchmark: as published, or for a smoke run with the profile of tests.
 
-    Of the whole workspace then: of a single crate, cargo would choose other features and build most of it again.
+    A smoke run builds the whole workspace: for a single crate cargo would choose other features and rebuild most of it.
     """
     command = [os.environ.get("CARGO", "cargo"), "bench", "--quiet", "--locked"]
     command += ["--workspace", "--profile", "dev"] if smoke else ["--package", crate, "--profile", "dist"]

@@ -31,21 +31,21 @@ __all__ = ["CELLS", "Cell", "Covered", "cover"]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Make = Callable[[np.random.Generator, int, int], NDArray[np.generic]]
-"""Series as rows, from a source of chance, the number of series, and the number of values in each."""
+"""Makes series as rows, from a random generator, the number of series, and the number of values in each."""
 
 SERIES = 2000
 POOLED = 20_000_000
-"""Values of which a percentile is taken for the truth where no formula gives it."""
+"""Values from which a percentile is estimated as the truth where no formula gives it."""
 HELD = 1 << 22
-"""Values that are made at a time."""
+"""The most values that are generated at a time."""
 LOWEST, HIGHEST, PRINTED = 0.93, 0.98, 0.90
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """`figure` (mean, loss, p50 …) of series of `n` values; `truth` None where only simulation knows it.
+    """`figure` (mean, loss, p50 …) of series of `n` values; `truth` None where only simulation gives it.
 
-    `promised` is False where so many series do not show what they are that no interval could hold the truth in 93 %.
+    `promised` is False where too few series show their nature for any interval to cover the truth in 93 %.
     """
 
     family: str
@@ -59,7 +59,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Covered:
-    """Shares of the series that had an interval, and of the intervals that held the truth; the median length."""
+    """Shares of the series that had an interval, and of intervals that covered the truth; the median length."""
 
     cell: Cell
     series: int
@@ -74,7 +74,7 @@ class Covered:
 
     @property
     def kept(self) -> bool:
-        """Whether its intervals hold the truth as often as promised; without any interval nothing is claimed."""
+        """Whether its intervals cover the truth as often as promised; without any interval nothing is claimed."""
         return not self.cell.promised or not self.printed or self.share >= LOWEST
 
 
@@ -109,7 +109,7 @@ def _truth(cell: Cell, estimates: Floats, seed: int) -> float:
         return cell.truth
     if not cell.figure.startswith("p"):
         return float(estimates.mean())
-    # Percentiles of short series are not those of long ones on average: they are taken of other series, pooled.
+    # Percentiles of short series differ from those of long ones on average: use other series, pooled.
     rng = np.random.default_rng([seed, cell.n, 1])
     pooled = [cell.make(rng, size, cell.n).ravel() for size in _batches(max(POOLED // cell.n, 1), cell.n)]
     return float(np.quantile(np.concatenate(pooled).astype(np.float64), float(cell.figure[1:]) / 100))
@@ -123,7 +123,7 @@ def _batches(series: int, n: int) -> Iterator[int]:
 
 
 def _figure(figure: str, row: NDArray[np.generic]) -> tuple[float, tuple[float, float] | None]:
-    """An estimate and its interval, None where there is none; an open end is infinite."""
+    """An estimate and its interval, None without one; an open end is infinite."""
     if figure == "loss":
         lost = row.astype(np.bool_)
         bound = stats.share_bound(int(lost.sum()), len(lost), stats.flags_worth(lost))
@@ -147,7 +147,7 @@ def _figure(figure: str, row: NDArray[np.generic]) -> tuple[float, tuple[float, 
 
 
 def autoregressive(phi: float, rng: np.random.Generator, rows: int, n: int) -> Floats:
-    """Log-normal, the logarithm a Gaussian AR(1) of standard deviation 0.5."""
+    """Log-normal values whose logarithm is a Gaussian AR(1) of standard deviation 0.5."""
     lead = int(np.ceil(-12 / log(phi))) if phi else 0
     noise = rng.normal(size=(rows, n + lead)) * np.sqrt(1 - phi**2)
     series: Floats = np.exp(0.5 * lfilter([1.0], [1.0, -phi], noise, axis=1)[:, lead:])
@@ -155,10 +155,10 @@ def autoregressive(phi: float, rng: np.random.Generator, rows: int, n: int) -> F
 
 
 def states(duty: float, stay: float, rng: np.random.Generator, rows: int, n: int) -> Flags:
-    """Two states in geometric stretches: `duty` of the values are on, for `stay` values on average."""
+    """Two states in geometric runs: a share `duty` of the values is on, for `stay` values on average."""
     leave = 1 / stay
     enter = min(leave * duty / (1 - duty), 1.0)
-    # Stretches on and off in turns, laid end to end over all rows: each row begins anew, in either state.
+    # Runs on and off alternate, end to end over all rows: each row starts in either state.
     found = np.zeros((rows, n), dtype=np.bool_)
     pairs = int(n / (1 / leave + 1 / enter) * 1.5) + 40
     on_first = rng.random(rows) < duty
@@ -192,7 +192,7 @@ def gilbert_elliott(
 
 
 def on_off(duty: float, stay: float, rng: np.random.Generator, rows: int, n: int) -> Floats:
-    """A level of 100 and one of 150 in stretches, each value with an exponential part of its own."""
+    """Levels of 100 and 150 in runs, with an exponential part added to each value."""
     on = states(duty, stay, rng, rows, n)
     return 100 + 50 * on + rng.exponential(10, (rows, n))
 
@@ -207,15 +207,16 @@ def waits(load: float, service: str, burst: float, rng: np.random.Generator, row
     if burst > 1:
         gaps *= rng.random((rows, n + lead)) < 1 / burst
     took = _services(service, rng, (rows, n + lead))
-    # Lindley: what waits is the sum of services less gaps, above its own least so far.
+    # Lindley: the wait is the sum of services minus gaps, above its own minimum so far.
     work = np.cumsum(took[:, :-1] - gaps[:, 1:], axis=1)
     least = np.minimum(np.minimum.accumulate(work, axis=1), 0.0)
     return ((work - least) + took[:, 1:])[:, lead - 1 :]
 
 
 def _services(kind: str, rng: np.random.Generator, size: tuple[int, int]) -> Floats:
-    """Times of service of mean 1: constant (D), exponential (M), hyperexponential (H, squared coefficient of variation
-    4), log-normal (L, sigma 1), Pareto (P, exponent 2.5)."""
+    """Service times of mean 1: constant (D), exponential (M), hyperexponential (H, squared coefficient of variation 4),
+    log-normal (L, sigma 1), Pareto (P, exponent 2.5).
+    """
     if kind == "D":
         return np.ones(size)
     if kind == "M":
@@ -231,8 +232,8 @@ def _services(kind: str, rng: np.random.Generator, size: tuple[int, int]) -> Flo
 
 
 def heavy_on_off(exponent: float, stay: float, rng: np.random.Generator, rows: int, n: int) -> Floats:
-    """As `on_off`, half of the time on, but in stretches of Pareto lengths of mean `stay`: below an exponent of 2 their
-    lengths have no variance, and the memory never ends."""
+    """As `on_off`, half of the time on, but in runs of Pareto lengths of mean `stay`: below an exponent of 2 their
+    lengths have infinite variance, and the memory never ends."""
     least = stay * (exponent - 1) / exponent
     lead, found = 20 * n, np.empty((rows, n), dtype=np.bool_)
     count = int((n + lead) / stay * 1.5) + 200
@@ -282,7 +283,7 @@ def _lost(ratio: float, rng: np.random.Generator, rows: int, n: int) -> Flags:
 
 
 def _losses() -> Iterator[Cell]:
-    """At lengths that hold 5, 10 and 25 bursts on average."""
+    """Cells of losses, at lengths with 5, 10 and 25 bursts on average."""
     for ratio, burst, inside in (
         (0.05, 2, 1.0),
         (0.05, 10, 1.0),
@@ -318,7 +319,7 @@ def _queues() -> Iterator[Cell]:
 
 
 def _on_off() -> Iterator[Cell]:
-    """At lengths that hold 10, 25 and 50 stretches of being on."""
+    """Cells of `on_off`, at lengths with 10, 25 and 50 runs of being on."""
     for duty, stay in ((0.5, 20), (0.5, 200), (0.3, 50), (0.1, 20), (0.1, 100), (0.02, 20)):
         for stretches in (10, 25, 50):
             make, n = partial(on_off, duty, stay), round(stretches * stay / duty)
@@ -349,7 +350,7 @@ def _heavy() -> Iterator[Cell]:
     for exponent, n, figure in product((1.2, 1.5, 1.8), (2000, 20_000), ("mean", "p50", "p90")):
         make = partial(heavy_on_off, exponent, 20)
         truth = 135.0 if figure == "mean" else _two_levels(0.5, figure)
-        # With 1.2 a tenth to a fifth of the series is one stretch; a median lies in the gap between two levels.
+        # With 1.2 one run is a tenth to a fifth of the series; a median lies in the gap between two levels.
         promised = exponent > 1.2 and figure != "p50"
         yield Cell("heavy on/off", f"Pareto {exponent:g}, 20 at a time", figure, n, make, truth, promised)
 
@@ -357,7 +358,7 @@ def _heavy() -> Iterator[Cell]:
 def _long() -> Iterator[Cell]:
     for d, n, figure in product((0.1, 0.2, 0.3, 0.35, 0.4), (2000, 20_000), ("mean", "p50", "p90", "p99")):
         truth = 0.0 if figure == "mean" else float(special.ndtri(float(figure[1:]) / 100))
-        # Near d = 0.5 a series has no mean any more.
+        # Near d = 0.5 a series no longer has a mean.
         yield Cell("long memory", f"d = {d:g}", figure, n, partial(long_memory, d), truth, d < 0.4)
 
 

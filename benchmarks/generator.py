@@ -1,4 +1,4 @@
-"""The generator beside trafgen and cyclictest, over one veth pair, in turns.
+"""The generator compared with trafgen and cyclictest, over one veth pair, in turns.
 
 Line rate: 64 B frames at the line rate of 1 Gbit/s, 1.488 million a second from one core, every one numbered, with a
 CRC-32 and its transmit time, and a receiver that accounts for each. trafgen sends the same frame again and again, as
@@ -59,14 +59,14 @@ def inside(space: str, *command: str) -> list[str]:
 
 
 def cores() -> tuple[str, str]:
-    """The sender's core and the receiver's."""
+    """The sender's core and the receiver's core."""
     usable = sorted(os.sched_getaffinity(0))
     return str(usable[0]), str(usable[1 % len(usable)])
 
 
 @contextlib.contextmanager
 def absorbing(count: int, gap_ns: float, epoch: int, patience: float = 1.5) -> Iterator[dict[str, Any]]:
-    """A receiver for the time of the block; its figures are there afterwards."""
+    """A receiver during the block; its figures are available afterwards."""
     figures: dict[str, Any] = {}
     receiver = subprocess.Popen(
         inside(
@@ -89,7 +89,7 @@ def absorbing(count: int, gap_ns: float, epoch: int, patience: float = 1.5) -> I
 
 
 def generate(count: int, gap_ns: float, mode: str, *more: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """One stream of raw frames of 64 B: what the sender and what the receiver say of it."""
+    """One stream of raw frames of 64 B; returns the reports of sender and receiver."""
     epoch = time.time_ns()
     with absorbing(count, gap_ns, epoch) as received:
         sent = subprocess.run(
@@ -112,7 +112,7 @@ def mac_of(space: str) -> str:
 
 
 def trafgen(folder: Path, *, received: bool) -> float:
-    """Frames a second that trafgen sends, by its own account: to our receiver, or to nobody, which is its best."""
+    """Frames per second that trafgen reports, sent to our receiver, or to no receiver, which is its best."""
     config = folder / "trafgen.cfg"
     config.write_text(f"{{ eth(da={mac_of(RECEIVER)}, sa={mac_of(SENDER)}, type=0x88b5) fill(0x00, 46) }}\n")
     receiver = absorbing(FRAMES, 0.0, time.time_ns(), patience=0.5) if received else contextlib.nullcontext()
@@ -209,7 +209,7 @@ def gaps() -> None:
         for backend in ("packet", "xdp-live"):
             sent, received = generate(GAP_FRAMES, float(GAP_NS), "gap", "--backend", backend)
             kept = received["received"]["sent_gaps"]
-            # Frames paced within the kernel tell no error of their own; in gap mode it is that of the gap.
+            # Frames paced in the kernel have no send error of their own; in gap mode it is that of the gap.
             error = (sent["sent"].get("send_error_ns") or kept["deviation_ns"])["p99"] / 1e3
             errors.setdefault(backend, []).append(error)
             print(

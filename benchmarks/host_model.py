@@ -1,8 +1,8 @@
-"""What a model of this machine, identified from one live run, says of another live run: ratios from five pairs.
+"""Predictions of live runs by a model of this machine identified from another live run: ratios from five pairs.
 
 `python -m benchmarks.host_model [--smoke]` runs, in turns, the test of `wiregauge calibrate host` and a fresh one with
 other payloads and another rate between namespaces, and has the models of the first predict the second. Predicted over
-measured, for the median and the 99th percentile of each flow; there is no bar: the ratios are what they are.
+measured, for the median and the 99th percentile of each flow; there is no bar.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FRESH = f"""<test xmlns="urn:wiregauge:test:2" name="fresh" seed="7">
 
 
 def wiregauge(folder: Path, *words: str) -> str:
-    """What a command printed; RuntimeError where it failed."""
+    """The output of a command; RuntimeError where it failed."""
     program = str(Path(sys.executable).with_name("wiregauge"))
     found = program if Path(program).exists() else shutil.which("wiregauge") or "wiregauge"
     done = subprocess.run([found, *words], cwd=folder, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""What judging and the report cost, simulation excluded: seconds and memory beside the bars.
+"""The cost of judging and the report, without simulation: seconds and memory compared with the bars.
 
 `python -m benchmarks.judging --flows [FLOWS]` has a network of so many flows (default 4500; up to 65 000) simulated for
 150 ms, judged and drawn: processor time, memory, sizes of what is written.
@@ -25,7 +25,7 @@ GIB = 1 << 30
 
 @dataclass(frozen=True)
 class Case:
-    """A test of so many flows with so many messages each, and the bar: seconds, with what explains it or without."""
+    """A test with a number of flows and messages of each, and the bar: seconds, with or without the explanation."""
 
     name: str
     flows: int
@@ -64,7 +64,7 @@ print(json.dumps([judged - begin, searched - judged, done - searched, peak]))
 
 
 def test_file(case: Case) -> str:
-    """The test as XML: every flow from an end system of its own to one receiver."""
+    """The test as XML: every flow from its own end system to one receiver."""
     ends = "".join(f'<end-system name="e{k}"/>' for k in range(case.flows + 1))
     links = "".join(f'<link between="e{k} sw" rate="10Gbit/s"/>' for k in range(case.flows + 1))
     flows = "".join(
@@ -83,7 +83,7 @@ def test_file(case: Case) -> str:
 
 
 def measure(case: Case, scratch: Path) -> tuple[float, float, float, int]:
-    """Seconds of judging, of the search and of the page, and the most memory, bytes."""
+    """Seconds of judging, of the search and of the page, and the peak memory, bytes."""
     file, out = scratch / "test.xml", scratch / "run"
     file.write_text(test_file(case))
     run = [sys.executable, "-m", "wiregauge", "run", str(file), "--bench", "sim", "--out", str(out)]
@@ -99,13 +99,13 @@ def measure(case: Case, scratch: Path) -> tuple[float, float, float, int]:
 
 
 FLOWS = 4_500
-"""Of the network of `--flows`."""
+"""Flows of the network of `--flows`."""
 FLOW_BAR_MS = 2.0
-"""Of processor time for a flow: 65 000 flows are judged in little more than two minutes."""
+"""Bar for processor time per flow, ms: 65 000 flows are judged in little more than two minutes."""
 FLOWS_BAR = 4 * GIB
-"""Of memory, for any number of flows."""
+"""Bar for memory, for any number of flows."""
 MOST_ENDS, MOST_SWITCHES = 1000, 50
-"""Of the network of `--flows`, whatever their number."""
+"""Most end systems and switches of the network of `--flows`."""
 FLOWS_WORK = """
 import json, sys, time
 from pathlib import Path
@@ -126,7 +126,7 @@ print(json.dumps([len(flows), sent, done - begin, drawn - done, peak, size, besi
 
 
 def many_flows(flows: int, scratch: Path) -> None:
-    """Judges a network of so many flows and prints what each costs."""
+    """Judges a network of many flows and prints the costs."""
     file, out = scratch / "test.xml", scratch / "run"
     ends = str(min(max(flows // 16, 8), MOST_ENDS))
     switches = str(min(max(flows // 256, 4), MOST_SWITCHES))

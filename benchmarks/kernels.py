@@ -1,6 +1,6 @@
-"""The benchmarks of the crates, one after another, and the rows of those that have a bar.
+"""Runs the benchmarks of the crates one after another, with table rows for those that have a bar.
 
-`python -m benchmarks.kernels [--smoke]`. Each prints its own figures; what they mean stands in their heads.
+`python -m benchmarks.kernels [--smoke]`. Each prints its own figures, which its head explains.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BENCHES = (
 
 
 def run(crate: str, name: str) -> str:
-    """What a benchmark prints. One that misses its bar ends with 1, which is no failure of this program."""
+    """The output of a benchmark. One that misses its bar exits with 1, which is no failure of this program."""
     command = cargo.bench(crate, name, smoke=SMOKE)
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if not done.stdout:
@@ -32,7 +32,7 @@ def run(crate: str, name: str) -> str:
 
 
 def hops(said: str) -> None:
-    """The simulator's bar, of virtual links with records in files."""
+    """Adds the simulator's row, with its bar: virtual links with records in files."""
     found = re.search(r"records in segment files: *([\d.]+) M frame-hops/s", said)
     if found is None:
         sys.exit("kernels: the simulator's benchmark gave no speed of records in segment files")
@@ -46,7 +46,7 @@ def hops(said: str) -> None:
 
 
 def servicing(said: str) -> None:
-    """One row for each figure of the agent and of the calculus; a bar is the most it may be."""
+    """Adds a row for each figure of the agent and of the calculus; a bar is the allowed maximum."""
     for row in (json.loads(line) for line in said.splitlines() if line.startswith("{")):
         figure, bar = row["value"], row["bar"]
         table.add(row["figure"].replace("_", " "), f"{figure:g}", bar=f"<= {bar:g}", reached=figure <= bar)

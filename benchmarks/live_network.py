@@ -1,4 +1,4 @@
-"""The network that the model plays between namespaces, beside a bridge of the kernel and an XDP redirect, in turns.
+"""The network played by the model between namespaces, compared with a kernel bridge and an XDP redirect, in turns.
 
 All three carry raw frames of 64 B from one end system to another, over a switch with two ports:
 
@@ -51,10 +51,10 @@ from wiregauge.plan import Run
 SMOKE = "--smoke" in sys.argv
 ROUNDS = 1 if SMOKE else 5
 SECONDS = 0.2 if SMOKE else 0.5
-"""How long frames are sent for at each rate that is tried."""
+"""Seconds that frames are sent at each rate."""
 STEPS = 2 if SMOKE else 6
 SLOWEST, FASTEST = (21_000.0, 40_000.0) if SMOKE else (100_000.0, 1_600_000.0)
-"""Rates between which the most is looked for, frames a second."""
+"""Limits of the search for the highest rate, frames per second."""
 WANTED = 300_000
 LATENCY_RATE = 5_000
 LATENCY_FRAMES = 300 if SMOKE else 10_000
@@ -65,7 +65,7 @@ PORT = 61_189
 FIFO = "50"
 LINE_BPS: Final = 10e9
 LINE_BYTES: Final = 72
-"""Of a frame of 64 B when its last bit is in: preamble and delimiter before it."""
+"""Bytes of a frame of 64 B until its last bit has arrived: preamble and delimiter included."""
 PROGRAM = str(agent_program())
 
 SCENARIO = """<test xmlns="urn:wiregauge:test:2" name="live-network" seed="1">
@@ -98,13 +98,13 @@ def said_by(space: str, *command: str) -> str:
 
 
 def cores() -> tuple[str, str]:
-    """The sender's core, and that of the network."""
+    """The sender's core, and the network's core."""
     usable = sorted(os.sched_getaffinity(0))
     return str(usable[0]), str(usable[-1])
 
 
 class Way:
-    """Two end systems and what is between them."""
+    """Two end systems and the network between them."""
 
     def __init__(self, name: str, folder: Path) -> None:
         self.name = name
@@ -127,17 +127,17 @@ class Way:
 
     @contextlib.contextmanager
     def carrying(self, **_plan: Any) -> Iterator[dict[str, Any]]:
-        """The network at work for the time of the block; what it reports is there afterwards."""
+        """Runs the network during the block; its report is available afterwards."""
         yield {}
 
     def received(self) -> int:
-        """Frames that have come to the receiver's interface."""
+        """Frames that have arrived at the receiver's interface."""
         return int(said_by(f"es-{self.b}", "cat", "/proc/net/dev").partition("eth0:")[2].split()[1])
 
     def generate(
         self, count: int, gap_ns: float, mode: str, *more: str, backend: str = "packet"
     ) -> dict[str, Any]:
-        """One stream: what its sender says."""
+        """Sends one stream; returns the sender's report."""
         said = said_by(
             f"es-{self.a}", PROGRAM, "generate", "--interface", "eth0", "--to-mac", self.mac(), "--raw",
             "--to", f"198.18.0.2:{PORT}", "--from", f"198.18.0.1:{PORT}", "--count", str(count), "--frame", "64",
@@ -152,7 +152,7 @@ class Way:
         return str(shown[0]["address"])
 
     def carries(self, rate: float, backend: str) -> float | None:
-        """Frames a second that came if none was lost at an offered rate, else None."""
+        """The rate of arrivals if none was lost at an offered rate, frames per second; else None."""
         count = int(rate * SECONDS)
         with self.carrying() as report:
             before = self.received()
@@ -163,7 +163,7 @@ class Way:
         if came != count or lost:
             return None
         if (cost := report.get("cost")) is not None and sent["rate"] > self.cost_at:
-            # Of all that was taken, the frames of the test and those of the host.
+            # The frames of the test and those of the host.
             self.cost_at, self.cost = (
                 sent["rate"],
                 {part: ns / report["intake"]["frames"] for part, ns in cost.items()},
@@ -171,7 +171,7 @@ class Way:
         return float(sent["rate"])
 
     def most(self, backend: str) -> float:
-        """The most frames a second of which none is lost."""
+        """The highest rate without loss, frames per second."""
         low, high, best = SLOWEST, FASTEST, 0.0
         for _ in range(STEPS):
             rate = (low * high) ** 0.5
@@ -212,14 +212,14 @@ class Way:
 
 
 class Bridge(Way):
-    """A bridge of the kernel, its ports not shaped."""
+    """A kernel bridge with unshaped ports."""
 
     def __init__(self, folder: Path, name: str = "bridge") -> None:
         super().__init__(name, folder)
         self.bench = NetnsBench(self.scenario(rate="40Gbit/s"), switches="kernel")
         self.bench.build()
         for port in ("p1", "p2"):
-            # A veth takes frames of programs only where its other end polls.
+            # A veth accepts frames of programs only if its other end polls.
             said_by(f"sw-{self.switch}", "ethtool", "-K", port, "gro", "on")
 
     def close(self) -> None:
@@ -227,7 +227,7 @@ class Bridge(Way):
 
 
 class Redirect(Bridge):
-    """The ports of a bridge, taken out of it: a program hands what one receives to the other."""
+    """The ports of a bridge, removed from it: a program passes frames from one to the other."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, "redirect")
@@ -254,7 +254,7 @@ class Redirect(Bridge):
 
 
 def _bpf(command: int, attributes: bytes) -> int:
-    """A descriptor from the kernel. Raises OSError."""
+    """Returns a descriptor from the kernel. Raises OSError."""
     buffer = ctypes.create_string_buffer(attributes, 120)
     libc = ctypes.CDLL(None, use_errno=True)
     found = int(libc.syscall(BPF_SYSCALL[platform.machine()], command, buffer, len(buffer)))
@@ -317,7 +317,7 @@ class Model(Way):
             agent.close()
 
     def gates(self) -> float:
-        """p99 of how much later than the model says frames left, ns."""
+        """p99 of the lateness of frames against the model's times, ns."""
         with self.carrying(gates=GATES) as report:
             self.generate(CYCLES, CYCLE_NS, "rate")
             time.sleep(0.05)
@@ -329,7 +329,7 @@ class Model(Way):
 
 
 def timer_loop(bridge: Bridge, priority: int) -> float:
-    """p99 of how late a plain timer loop wakes on the network's core, ns."""
+    """p99 of the wake-up lateness of a plain timer loop on the network's core, ns."""
     loop = subprocess.Popen(
         [
             PROGRAM, "ticks", "--period-ns", str(CYCLE_NS), "--count", str(CYCLES), "--core", cores()[1],
@@ -355,7 +355,7 @@ def tell(
     bar: float | None,
     more: bool = False,
 ) -> None:
-    """A row: the medians of both, their ratio and whether it keeps its bar."""
+    """Prints a row: both medians, their ratio and whether it meets its bar."""
     a, b = statistics.median(ours), statistics.median(theirs)
     ratio = a / b if b else float("inf")
     reached = None if bar is None else ratio >= bar if more else ratio <= bar
@@ -393,7 +393,7 @@ def rates(ways: list[Way]) -> None:
         )  # fmt: skip
         for peer in ("bridge", "redirect"):
             if not any(found[peer]):
-                # A ratio to nothing says nothing.
+                # A ratio to zero means nothing.
                 print(f"  no loss, {sent}: the {peer} lost frames at every rate that was tried", flush=True)
                 continue
             tell(f"no loss, {sent}", found["model"], found[peer], "k/s", 1e3, peer=peer, bar=None)

@@ -1,4 +1,4 @@
-"""The log processor beside DuckDB and Polars: one question, one file, one run.
+"""The log processor compared with DuckDB and Polars: one question, one file, one run.
 
 `python -m benchmarks.log_processor [RECORDS]` (default 10^8) has `crates/track/benches/volume.rs` write sent and
 received records of 16 flows with losses, duplicates and swaps (Parquet, as a run directory holds them), and asks of
@@ -6,9 +6,8 @@ each flow: how many messages were sent, how many received, and p50, p99, p99.9 a
 Answers are compared, then times. Duplicates and swaps make this no plain join: a message counts once, by its first
 intact copy.
 
-The log processor judges every message on the way (outcome, order, deadline), which is not asked of the others; of its
-distributions it keeps the one that is asked for. Each runs in a process of its own, with as many threads as there are
-cores.
+The log processor also judges every message (outcome, order, deadline), unlike the others; it stores only the required
+distribution. Each runs in its own process, with as many threads as cores.
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ SMOKE = "--smoke" in sys.argv
 ROUNDS = 1 if SMOKE else 2
 QUANTILES = (0.5, 0.99, 0.999)
 WITHIN = 1e-3
-"""Sketches keep three significant digits."""
+"""Relative error of sketches: three significant digits."""
 
 Answer = list[tuple[int, int, int, float, float, float, float]]
 """Per flow: number, sent, received, three percentiles and the maximum, ps."""
 
 
 def ours(file: Path, records: int) -> tuple[Answer, float, int]:
-    """The answer, seconds, and the most memory it took, KiB."""
+    """The answer, its time, s, and the peak memory, KiB."""
     command = cargo.bench("wg-track", "volume", smoke=SMOKE)
     done = subprocess.run(
         [*command, str(file), str(records), str(os.cpu_count() or 1)],
@@ -109,7 +108,7 @@ def _timed(name: str, file: Path, answers: Any) -> None:
 
 
 def peer(name: str, file: Path) -> tuple[Answer, float]:
-    """A peer's answer and seconds, from a process of its own."""
+    """A peer's answer and time, s, from its own process."""
     context = get_context("spawn")
     answers = context.Queue()
     process = context.Process(target=_timed, args=(name, file, answers))
@@ -124,7 +123,7 @@ def peer(name: str, file: Path) -> tuple[Answer, float]:
 
 
 def same(name: str, theirs: Answer, our: Answer) -> None:
-    """Stops when a peer disagrees: counts and maxima exactly, percentiles to what a sketch keeps."""
+    """Fails when a peer disagrees: counts and maxima exactly, percentiles within the error of a sketch."""
     for (flow, *exact), (_, *sketched) in zip(theirs, our, strict=True):
         close = all(abs(a - b) <= WITHIN * b for a, b in zip(sketched[2:5], exact[2:5], strict=True))
         if [*exact[:2], exact[5]] != [*sketched[:2], sketched[5]] or not close:

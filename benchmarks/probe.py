@@ -1,8 +1,8 @@
-"""`wiregauge probe` between two hosts of a lab, beside sockperf and irtt between the same hosts, in turns.
+"""`wiregauge probe` between two hosts of a lab, compared with sockperf and irtt between the same hosts, in turns.
 
-The hosts are namespaces, each with an agent of its own. Asked: how soon after the command there is a first figure,
-beside irtt's first line; median and p99 of round trips at equal rate beside sockperf's ping-pong, both real-time and
-each on its core; and which share of 1 k, 10 k and 50 k messages a second is sent, beside sockperf's throughput.
+The hosts are namespaces, each with its own agent. Compared are: the time from the command to a first figure, with
+irtt's first line; median and p99 of round trips at equal rate, with sockperf's ping-pong, both real-time and each on
+its core; and the share of 1 k, 10 k and 50 k messages per second that is sent, with sockperf's throughput.
 
 Bars: a first figure within 1.5 s of irtt's; p50 and p99 not above sockperf's (median of the rounds); shares not below
 its.
@@ -43,14 +43,14 @@ LIVE = re.compile(r"^first figures")
 
 
 def flow_of(place: Path) -> dict[str, Any]:
-    """What a probe measured."""
+    """The measured flow of a probe."""
     shown = json.loads((place / "measures.json").read_text())
     found: dict[str, Any] = shown["runs"][0]["flows"][0]
     return found
 
 
 def probe(world: World, name: str, rate: int, *extra: str) -> Path:
-    """A probe at a rate; its run directory."""
+    """Runs a probe at a rate; returns its run directory."""
     count = rate * SECONDS
     period = f"{1_000_000_000 // rate}ns"
     done = world.run(
@@ -63,7 +63,7 @@ def probe(world: World, name: str, rate: int, *extra: str) -> Path:
 
 
 def achieved(place: Path, rate: int) -> float:
-    """The share of a rate at which messages left."""
+    """The share of a rate at which messages were sent."""
     import polars as pl
 
     messages = pl.read_parquet(place / "messages" / "run-0000.parquet").filter(~pl.col("warm_up"))
@@ -84,7 +84,7 @@ class Sockperf:
         return [*enter, *inside, "taskset", "-c", str(core), "chrt", "--fifo", str(FIFO), *command]
 
     def run(self, mode: str, rate: int, *extra: str) -> str:
-        """What a client reports."""
+        """The report of a client."""
         first, second = self._cores[0], self._cores[1 % len(self._cores)]
         words = ["-i", ADDRESS, "-p", str(PORT)]
         server = subprocess.Popen(
@@ -107,7 +107,7 @@ class Sockperf:
         return re.sub(r"\x1b\[[\d;]*m", "", said)
 
     def round_trip(self) -> dict[str, float]:
-        """Percentiles, us."""
+        """Percentiles of the round-trip time, us."""
         said = self.run("ping-pong", ROUND_TRIP_RATE, "--full-rtt")
         found = dict(re.findall(r"percentile ([\d.]+) *= *([\d.]+)", said))
         return {"p50": float(found["50.000"]), "p99": float(found["99.000"])}
@@ -120,7 +120,7 @@ class Sockperf:
 
 
 def first_figures(world: World) -> tuple[float, float | None]:
-    """Seconds from the command to the first line with a figure: of a probe, and of irtt."""
+    """Seconds from the command to the first line with a figure, of a probe and of irtt."""
     enter = ["nsenter", "-t", str(world.pid), "--net", "--mount", "--"]
     begin = time.monotonic()
     running = world.begin("probe", "alpha", "--round-trip", "--duration", "3s", "--out", f"first-{begin:.0f}")
@@ -150,7 +150,7 @@ def first_figures(world: World) -> tuple[float, float | None]:
 
 
 def tell(name: str, ours: float, theirs: float | None, unit: str, bar: str, *, reached: bool | None) -> None:
-    """A row: ours, the peer's, and whether the bar is reached."""
+    """Prints a row: ours, the peer's, and whether the bar is reached."""
     ratio = ours / theirs if theirs else None
     beside = f"{theirs:.2f} {unit}" if theirs is not None else "not here"
     print(
@@ -169,7 +169,7 @@ def tell(name: str, ours: float, theirs: float | None, unit: str, bar: str, *, r
 
 
 def compare(world: World) -> None:
-    """All three, in turns."""
+    """Runs all three comparisons, in turns."""
     peer = Sockperf(world)
     firsts = [first_figures(world) for _ in range(ROUNDS)]
     ours, theirs = statistics.median(a for a, _ in firsts), [b for _, b in firsts if b is not None]

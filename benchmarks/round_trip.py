@@ -1,6 +1,6 @@
-"""UDP round trips through the agent's relay, beside sockperf's ping-pong over the same veth pair.
+"""UDP round trips through the agent's relay, compared with sockperf's ping-pong over the same veth pair.
 
-Two end systems on one unshaped link. The two instruments take turns, several times, so that a noisy machine
+Two end systems on one unshaped link. The two instruments take turns repeatedly, so that a noisy machine
 disturbs both alike; each sends at the same rate, with the same payload, under the same scheduling class, on the
 same cores. Both measure in the application: from just before the send call to just after the receive call.
 
@@ -106,7 +106,7 @@ def compare(folder: Path) -> None:
             ours: list[dict[str, float]] = []
             theirs: list[dict[str, float]] = []
             for turn in range(ROUNDS):
-                # The first trial builds the network for both.
+                # The first trial builds the network that both use.
                 ours.append(relay(trials, test, folder / f"r{rate}-{turn}"))
                 if PEER:
                     theirs.append(sockperf(rate))

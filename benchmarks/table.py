@@ -1,4 +1,4 @@
-"""The one table at the end of `make bench`: figure, peer, ratio, bar.
+"""The table at the end of `make bench`: figure, peer, ratio, bar.
 
 Each benchmark adds its rows, one JSON object a line, to the file that `WIREGAUGE_BENCH_ROWS` names;
 `python -m benchmarks.table FILE` prints them all.
@@ -20,7 +20,7 @@ def add(
     what: str, figure: str, *, peer: str = "", theirs: str = "", ratio: float | None = None,
     bar: str = "", reached: bool | None = None,
 ) -> None:  # fmt: skip
-    """Adds a row, where a table is being made. `reached`: whether the bar was; None without one."""
+    """Adds a row, if a table is being made. `reached`: whether the bar was; None without one."""
     if place := os.environ.get(ROWS):
         row = {"what": what, "figure": figure, "peer": peer, "theirs": theirs, "ratio": ratio, "bar": bar}
         with Path(place).open("a", encoding="utf-8") as file:
@@ -28,7 +28,7 @@ def add(
 
 
 def rendered(lines: Sequence[str]) -> str:
-    """The rows as aligned text; without rows it says so."""
+    """The rows as aligned text, or a remark that there are none."""
     cells = [HEAD]
     for row in map(json.loads, lines):
         verdict = {None: "", True: "reached", False: "MISSED"}[row["reached"]]

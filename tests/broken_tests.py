@@ -1,16 +1,16 @@
-"""The faulty tests of `tests/broken`: a valid test, what is replaced in it, and what must then be said.
+"""The faulty tests of `tests/broken`: a valid test, replacements in it, and the expected messages.
 
-`NAME.xml` is a valid test and `NAME.toml` beside it has one table for each fault that is made of it:
+`NAME.xml` is a valid test and `NAME.toml` has one table for each fault made from it:
 
 - `replace`: pairs of an old text, which stands in the valid test exactly once, and the new one in its place
 - `says`: the messages, one a line, each with the number of its line and without the name of the file
 - `what`: what is wrong, where neither the name of the fault nor its message says it
 - `encoding`: that of the file if it is not UTF-8
 
-A fault that leaves nothing of a test has its whole `text`; the tables of these are in a file without a valid test.
+A fault that shares nothing with a valid test has its entire `text`; such tables are in a file without a valid test.
 
-The lines that are wrong are those with the mark `<!-- wrong -->`, or without a mark all that the valid test does not
-have. Where no mark can stand, `wrong` lists their numbers.
+The wrong lines are those with the mark `<!-- wrong -->`, or without a mark all those absent from the valid test. Where
+a mark is impossible, `wrong` lists their numbers.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ MARK = "<!-- wrong -->"
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One faulty test."""
+    """A faulty test."""
 
     table: Path
     name: str
     text: str
     encoding: str
     says: tuple[str, ...]
-    """Its messages, as `without_file` leaves them."""
+    """The expected messages, in the form of `without_file`."""
     wrong: frozenset[int]
-    """The lines that the messages must name."""
+    """The numbers of the lines that messages must name."""
 
     def write(self, folder: Path) -> Path:
         """Writes the test into a folder and returns its path."""
@@ -48,12 +48,12 @@ class Fault:
 
 
 def without_file(message: str, path: Path) -> str:
-    """A message as the tables have it."""
+    """A message in the form of the tables."""
     return message.removeprefix(f"{path}:").lstrip()
 
 
 def replaced(text: str, pairs: list[list[str]]) -> str:
-    """The text with each old text, which must be in it exactly once, replaced by the new one."""
+    """The text with each old text, which must occur exactly once, replaced by the new one."""
     places = []
     for old, new in pairs:
         if text.count(old) != 1:
@@ -75,7 +75,7 @@ def wrong_lines(text: str, valid: str) -> frozenset[int]:
 
 
 def read_fault(table: Path, name: str, row: dict[str, Any], valid: str) -> Fault:
-    """The fault that a row describes."""
+    """The fault that a table describes."""
     unknown = row.keys() - {"what", "replace", "text", "encoding", "wrong", "says"}
     if unknown or ("text" in row) == ("replace" in row):
         raise ValueError(f"{table.name}: {name} has unknown keys {unknown}, or not one of text and replace")
@@ -89,7 +89,7 @@ def read_fault(table: Path, name: str, row: dict[str, Any], valid: str) -> Fault
 
 @cache
 def faults() -> tuple[Fault, ...]:
-    """Every fault of every table."""
+    """All faults of all tables."""
     found = []
     for table in TABLES:
         valid = table.with_suffix(".xml")

@@ -1,4 +1,4 @@
-"""Small capture files, written byte by byte: what a replay reads must not come from the program that reads it."""
+"""Small capture files, written byte by byte, independently of the program that reads them."""
 
 from __future__ import annotations
 

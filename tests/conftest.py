@@ -1,4 +1,4 @@
-"""What holds for every test."""
+"""Settings for all tests."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ import pytest
 import typer.testing
 from hypothesis import settings
 
-# Started in the background of a shell, nobody here would hear Ctrl-C, nor would the commands that tests interrupt.
+# Started in the background of a shell, this process and commands that tests interrupt would ignore Ctrl-C.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# The program is made of its declarations once, not anew for each of a thousand commands that tests invoke.
+# The program is built from its declarations once, not for each of a thousand invoked commands.
 typer.testing._get_command = cache(typer.testing._get_command)
 
-# Machines are shared and noisy: how long an example takes says nothing about the program.
+# Machines are shared and noisy: the time of an example says nothing about the program.
 settings.register_profile("wiregauge", deadline=None)
-# A change is not refused for an example that another would have met: continuous integration tries the same ones.
+# Continuous integration always tries the same examples, so that a change cannot fail for a random one.
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.load_profile("repeatable" if os.environ.get("CI") else "wiregauge")
 
@@ -35,9 +35,9 @@ MAY_BE_SKIPPED: Final = {
     "no right to packet sockets here": "the same",
     "no mounts of one's own here": "the same",
 }
-"""Beginnings of reasons for which a test may be left out in continuous integration, and why.
+"""Beginnings of reasons for which continuous integration may skip a test, and why.
 
-A program that is missing is none: `.ci/run` installs what tests need, and then refuses skips.
+A missing program is no such reason: `.ci/run` installs what tests need, and then refuses skips.
 """
 
 
@@ -59,7 +59,7 @@ LONGEST: Final = (
     "e2e/test_lab.py",
     "e2e/test_lab_faults.py",
 )
-"""Files that take longest, which are begun first: one that begins last is waited for by all cores but one."""
+"""The slowest files, which are started first, since the last one to start keeps the other cores waiting."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -72,13 +72,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests marked thorough run with `--all` only, and pytest says how many were left out; the longest come first."""
+    """Selects tests marked thorough only with `--all`, and reports the others' number; the slowest files come first."""
     left_out = [item for item in items if item.get_closest_marker("thorough")]
     if left_out and not config.option.thorough:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if not item.get_closest_marker("thorough")]
     rank = {file: place for place, file in enumerate(LONGEST)}
-    # Stable: within a file, and among the files that are not named, the order is that of the collection.
+    # A stable sort: within a file, and among unnamed files, the order of collection remains.
     items.sort(key=lambda item: rank.get(item.path.relative_to(HERE).as_posix(), len(rank)))
 
 
@@ -89,7 +89,7 @@ def thorough(request: pytest.FixtureRequest) -> bool:
 
 
 def _refused(reason: str) -> str | None:
-    """Why this skip is a failure here; None where it is none."""
+    """The reason why this skip is a failure here; None where it is none."""
     reason = reason.removeprefix("Skipped: ")
     if os.environ.get("WIREGAUGE_SKIPS") != "refused" or reason.startswith(tuple(MAY_BE_SKIPPED)):
         return None
@@ -121,7 +121,7 @@ def pytest_make_collect_report() -> Generator[None, Any, Any]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """The files that took longest, and how long all took: whoever adds a test sees what it costs."""
+    """Prints the slowest files and the total time, so that the cost of new tests is seen."""
     taken: Counter[str] = Counter()
     for report in (report for reports in terminalreporter.stats.values() for report in reports):
         if isinstance(report, pytest.TestReport):

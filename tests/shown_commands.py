@@ -1,7 +1,7 @@
 """The fenced blocks of the documents, and how to follow them: page by page, in order, in one directory per page.
 
-What a page takes for granted (a test file, a run directory, a capture) is made when a line names it first. A block that
-is not to be run has `<!-- not run: WHY -->` on the line above it.
+Files that a page assumes (a test file, a run directory, a capture) are made when a line first names them. A block that
+must not be run has `<!-- not run: WHY -->` on the line above it.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ TYPED = re.compile(r"(\$ )?([A-Z_]+=\S+ )*wiregauge(-agent)? ")
 RUN = frozenset({"sh", "console", "python", "sql"})
 """Languages of blocks that are run."""
 SHOWN = frozenset({"xml", "json", "csv", "text", "pyi", "pycon"})
-"""Languages of blocks that show something; those of `pycon` are docstrings, run where these are tested."""
+"""Languages of blocks that are not run; those of `pycon` are docstrings, tested elsewhere."""
 JUDGING = frozenset({"run", "import", "show", "compare", "trend", "track"})
-"""Commands whose exit code tells what was measured: 1 and 4 are answers, too."""
+"""Commands whose exit code depends on the measurement: 1 and 4 are valid answers."""
 _TIME = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?) ([numµ]s)\b")
 _ECHO = '<flow id="20" protocol="udp" from="mac" to="sensor"/></flows>'
 _ECHOED = '<send flow="20" period="2ms" payload="64B" count="1000"/><relay flow="20"/></tasks>'
@@ -47,7 +47,7 @@ class Block:
 
     @property
     def reason(self) -> str:
-        """Why it is not run; empty where it is."""
+        """The reason why it is not run; empty where it is."""
         found = re.fullmatch(r"\s*<!-- not (?:run|parsed): (\S.*) -->", self.above)
         return found[1] if found else ""
 
@@ -97,12 +97,12 @@ _SWITCHED = """<test xmlns="urn:wiregauge:test:2" name="first">
 
 
 def is_live(line: str) -> bool:
-    """Whether a line sends real frames, or needs what came of them."""
+    """Whether a line sends real frames, or needs their results."""
     return "--bench netns" in line or "wiregauge replay " in line
 
 
 class Stock:
-    """What pages take for granted, made once by simulation and copied to where it is wanted."""
+    """Files that pages assume, made once by simulation and copied where needed."""
 
     def __init__(self, place: Path, command: Command) -> None:
         self._place, self._command = place, command
@@ -125,7 +125,7 @@ class Stock:
         }
 
     def provide(self, text: str, place: Path) -> None:
-        """Puts what the text names, and does not make, into the place."""
+        """Creates the files that the text names but does not make."""
         made = set(re.findall(r"(?:--out|-o) (\S+)", text))
         for name in re.findall(r"[\w.*-]+", text):
             for each in self._matching(name):
@@ -160,7 +160,7 @@ class Stock:
             if not run.exists():
                 self._make(run, "tapped.xml")
             captured = (run / "captures" / "run-0000" / "sw1.pcapng").read_bytes()
-            # Somebody else's capture calls its interfaces otherwise.
+            # A foreign capture has other interface names.
             target.write_bytes(captured.replace(b"sw1:", b"tap-"))
         else:
             self._make(target, self._runs[name])
@@ -178,7 +178,7 @@ def _xml(task: str = "", sweep: str = "") -> str:
 
 
 def follow(shown: Iterable[Block], place: Path, stock: Stock, command: Command, *, live: bool) -> None:
-    """Runs blocks in order in the current directory, which is `place`. Lines of real frames only where `live`."""
+    """Runs blocks in order in the current directory, `place`. Lines with real frames run only if `live`."""
     for block in shown:
         where = f"{block.page}:{block.line}"
         if block.language == "python":
@@ -217,7 +217,7 @@ def _typed(line: str, where: str, command: Command) -> None:
 
 
 def not_printed(line: str, output: str) -> list[str]:
-    """Times in the comment of a line that its output does not have, rounded to as many digits."""
+    """Times in a line's comment that are missing in its output, rounded to as many digits."""
     shown = [(float(value), _unit(unit)) for value, unit in _TIME.findall(output)]
     return [
         f"{value} {unit}"

@@ -1,4 +1,4 @@
-"""A small simulated run directory of the tests about files: two runs, a switch, a relay and captures."""
+"""A small simulated run directory for the tests about files: two runs, a switch, a relay and captures."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The build backend: maturin, with the agent program built first and shipped in the same wheel.
 
-maturin packs either an extension module or programs, not both. The agent has to be a program of its own (it runs
-on hosts without Python), and `pip install .` has to install it beside the `wiregauge` command. So it is built
-here and put where maturin takes ready-made scripts from.
+maturin packs either an extension module or programs, not both. The agent must be a separate program (it runs on hosts
+without Python), and `pip install .` must install it next to the `wiregauge` command. So it is built here and put
+where maturin finds prebuilt scripts.
 """
 
 from __future__ import annotations
@@ -48,23 +48,23 @@ PACKED = (
     "python",
     "tools",
 )
-"""What a source archive holds."""
+"""The content of a source archive."""
 BUILT = {".pyc", ".so"}
 SHIPPED = re.compile(r"docs/.*\.md|examples/.*")
-"""What the wheel has in its package beside the code; `wiregauge.files.shipped` finds it there."""
+"""Files that the wheel ships in its package besides the code; `wiregauge.files.shipped` finds them."""
 DATA = ROOT / "target" / "wiregauge.data"
-"""What maturin puts into the wheel as it is, by the folders of PEP 427."""
+"""The folder whose content maturin adds unchanged, by the folders of PEP 427."""
 
 
 def _scripts() -> Path:
-    """Where maturin looks for ready-made scripts; it insists on the folder even when only asked for metadata."""
+    """The folder of prebuilt scripts; maturin requires it even for metadata alone."""
     place = DATA / "scripts"
     place.mkdir(parents=True, exist_ok=True)
     return place
 
 
 def ship(package: Path) -> None:
-    """Puts the pages and the examples into a folder of the package, and nothing that was there before."""
+    """Replaces the pages and examples in a folder of the package."""
     place = package / "shipped"
     shutil.rmtree(place, ignore_errors=True)
     for name in filter(SHIPPED.fullmatch, sources()):
@@ -73,7 +73,7 @@ def ship(package: Path) -> None:
 
 
 def _build(settings: object) -> dict[str, object]:
-    """Builds the agent, and with it what the module is linked of.
+    """Builds the agent together with the libraries of the module.
 
     Returns the settings with which maturin builds the module. The profile of `Cargo.toml` is `dist`, or what
     `pip --config-settings profile=…` says.
@@ -101,7 +101,7 @@ def prepare_metadata_for_build_editable(metadata_directory: str, config_settings
 
 
 def build_sdist(sdist_directory: str, config_settings: object = None) -> str:
-    """PEP 517: every tracked file that a build needs; maturin would pack the module's crates without the agent's."""
+    """PEP 517: every tracked file needed for a build; maturin would pack the module's crates without the agent's."""
     with tempfile.TemporaryDirectory() as scratch:
         info = Path(scratch) / prepare_metadata_for_build_wheel(scratch, config_settings) / "METADATA"
         name = info.parent.name.removesuffix(".dist-info")
@@ -114,7 +114,7 @@ def build_sdist(sdist_directory: str, config_settings: object = None) -> str:
 
 def sources() -> list[str]:
     """Files of the source archive, from the root of the sources."""
-    if not (ROOT / ".git").exists():  # built from an archive, which holds nothing else
+    if not (ROOT / ".git").exists():  # built from an archive, which has no other files
         found = (path for place in PACKED for path in (ROOT / place, *(ROOT / place).rglob("*")))
         return sorted(
             str(path.relative_to(ROOT)) for path in found if path.is_file() and path.suffix not in BUILT

@@ -1,4 +1,4 @@
-"""Compiles the agent, and with it what the module of Python is linked of, which is one way to keep all cores busy.
+"""Compiles the agent together with the libraries of the Python module, to keep all cores busy.
 
 `compiling.py PROFILE` needs nothing but Python and cargo: `make setup` begins with it, before it has a package.
 """
@@ -12,11 +12,11 @@ from pathlib import Path
 
 AGENT = "wiregauge-agent"
 LIBRARIES = ("wg-bound", "wg-capture", "wg-sim", "wg-track")
-"""What the module is linked of."""
+"""The libraries of the module."""
 
 
 def compiled(root: Path, profile: str) -> Path:
-    """The agent, as the sources in `root` are now, by a profile of `Cargo.toml`."""
+    """Compiles the sources in `root` with a profile of `Cargo.toml`; returns the agent program."""
     packages = [f"--package={name}" for name in ("wg-agent", *LIBRARIES)]
     command = [
         "cargo",

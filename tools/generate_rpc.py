@@ -21,7 +21,7 @@ PACKAGE = Path("wiregauge") / "master" / "rpc"
 def generate(out: Path) -> list[Path]:
     """Writes agent_pb2.py and agent_pb2.pyi below `out`; returns their paths."""
     with tempfile.TemporaryDirectory() as staging:
-        # The module is imported by its package path, which protoc takes from the file's place.
+        # The module is imported by its package path, which protoc derives from the file's place.
         place = Path(staging) / PACKAGE
         place.mkdir(parents=True)
         shutil.copy(PROTO, place / PROTO.name)

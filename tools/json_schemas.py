@@ -1,4 +1,4 @@
-"""Writes the JSON Schemas of what commands print, from the types of what they print. `make json-schemas` runs it.
+"""Writes the JSON Schemas of commands' output, from its types. `make json-schemas` runs it.
 
 They are committed, so that they ship with the program; a test makes them again and compares.
 """
@@ -25,7 +25,7 @@ from wiregauge.switching import switch_schema
 
 
 def schemas() -> dict[Path, str]:
-    """The text of each file."""
+    """The text of each schema file."""
     made = {
         schema_path(): show_schema(),
         compare_schema_path(): compare_schema(),

@@ -1,4 +1,4 @@
-"""Writes the names a limit can have, from the definitions of the measures. `make limit-names` runs it.
+"""Writes the names of limits, from the definitions of the measures. `make limit-names` runs it.
 
 Three files have them: the schema for editors, the reference page for readers, and the table that the plan is compiled
 with. All are committed; a test makes them again and compares.
@@ -24,7 +24,7 @@ SCHEMA = ROOT / "python" / "wiregauge" / "config" / "wiregauge-test-2.xsd"
 PAGE = ROOT / "docs" / "reference" / "test-language.md"
 
 _NEEDS = ("relay", "deadline", "run")
-"""What the compiler of a test can see that a flow has not; of anything else the judgement says so."""
+"""Requirements on a flow that the test compiler can check; others are reported by the judgement."""
 _DIMENSIONS = {
     "ns": "time",
     "messages": "count",
@@ -48,21 +48,21 @@ _WRITTEN = {
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A name with what its bound is written in and what a flow must have."""
+    """A name with the unit of its bound and the requirements on a flow."""
 
     measure: str
     statistic: str
     dimension: str
     needs: str
     losses: str
-    """What a lost message is to it: `counted`, `missing`, or `-` where it is neither."""
+    """How a lost message counts: `counted`, `missing`, or `-` where it does neither."""
 
     def __str__(self) -> str:
         return f"{self.measure}.{self.statistic}" if self.statistic else self.measure
 
     @property
     def meaning(self) -> str:
-        """What an editor shows beside the name; the same for all statistics that are written alike."""
+        """The text that an editor shows with the name; the same for all statistics of one form."""
         title = DEFINITIONS[self.measure].title
         if self.measure == "pair_latency":
             title += f", {self.statistic.rpartition('.')[0].replace('-', ' to ')}"
@@ -70,7 +70,7 @@ class Name:
 
 
 def names() -> Iterator[Name]:
-    """Every name, in the order of the definitions."""
+    """All names, in the order of the definitions."""
     for measure, definition in DEFINITIONS.items():
         for statistic in _statistics(definition):
             dimension = _DIMENSIONS[definition.unit]
@@ -97,14 +97,14 @@ def _statistics(definition: Definition) -> Iterator[str]:
 
 
 def percentiles() -> Iterator[Name]:
-    """What stands for any percentile of a measure: a name that ends in `p*`, one for each that has the median."""
+    """Names that end in `p*`, for any percentile of a measure: one for each measure with a median."""
     for name in names():
         if name.statistic.endswith("p50"):
             yield replace(name, statistic=name.statistic.removesuffix("50") + "*")
 
 
 def table() -> str:
-    """The table of the plan."""
+    """The table for the plan."""
     head = (
         "# Made by tools/limit_names.py: name, what its bound is written in, what its flow must have, what a lost "
         "message is to it; p*: any percentile.\n"
@@ -115,7 +115,7 @@ def table() -> str:
 
 
 def schema(text: str) -> str:
-    """The schema with the names as the definitions have them now."""
+    """The schema with its names updated from the definitions."""
     lines = "".join(
         f"      <xs:enumeration value={quoteattr(str(name))}><xs:annotation><xs:documentation>"
         f"{escape(name.meaning)}</xs:documentation></xs:annotation></xs:enumeration>\n"

@@ -2,7 +2,7 @@
 
     python3 tools/make_deb.py AGENT [--out dist]
 
-The same program and commit give the same bytes. DEBFULLNAME and DEBEMAIL name who answers for the package.
+The same program and commit give the same bytes. DEBFULLNAME and DEBEMAIL name the maintainer of the package.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ FILES: Final = {
     f"{DOC}/copyright": "debian/copyright",
     f"usr/share/lintian/overrides/{NAME}": "debian/lintian-overrides",
 }
-"""Where a file goes, and where below `packaging` it is."""
+"""Installed path of each file, and its path below `packaging`."""
 MACHINES: Final = {62: "amd64", 183: "arm64", 243: "riscv64"}
-"""By the number in a program's header."""
+"""Debian architectures, by the machine number in an ELF header."""
 INTERPRETER: Final = 3
-"""Kind of a program header (PT_INTERP): the program wants a dynamic linker."""
+"""Type of a program header (PT_INTERP): the program needs a dynamic linker."""
 CURE: Final = "`make agent-static` builds one"
 
 
 def main() -> None:
-    """Makes the package and prints where it is."""
+    """Makes the package and prints its path."""
     parser = argparse.ArgumentParser(description="Makes the Debian package of the agent.")
     parser.add_argument("agent", type=Path, help="the program, statically linked")
     parser.add_argument("--out", type=Path, default=ROOT / "dist", help="folder for the package")
@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def architecture_of(agent: Path) -> str:
-    """What dpkg calls the machine that a static program is for; ends where it is none."""
+    """The Debian architecture of a static program; exits where there is none."""
     content = agent.read_bytes()
     if content[:5] != b"\x7fELF\x02" or content[5] != 1:
         sys.exit(f"make_deb: {agent} is no program for a 64-bit little-endian machine; {CURE}")
@@ -76,7 +76,7 @@ def architecture_of(agent: Path) -> str:
 
 
 def make(agent: Path, out: Path, architecture: str) -> Path:
-    """The package of a program, in a folder."""
+    """Makes the package of a program in a folder; returns its path."""
     version = f"{_workspace_version()}-1"
     when = _last_change()
     out.mkdir(parents=True, exist_ok=True)
@@ -95,7 +95,7 @@ def make(agent: Path, out: Path, architecture: str) -> Path:
 
 
 def stage(tree: Path, agent: Path, version: str, when: int) -> None:
-    """Lays out what is installed."""
+    """Creates the tree of installed files."""
     _put(tree / "usr/bin" / NAME, agent.read_bytes(), 0o755)
     for place, source in FILES.items():
         _put(tree / place, (PACKAGING / source).read_bytes())
@@ -110,7 +110,7 @@ def stage(tree: Path, agent: Path, version: str, when: int) -> None:
 
 
 def describe(tree: Path, version: str, architecture: str) -> None:
-    """Writes what dpkg has to know of it."""
+    """Writes the control files for dpkg."""
     files = sorted(path for path in tree.rglob("*") if path.is_file())
     sums = "".join(
         f"{hashlib.md5(path.read_bytes(), usedforsecurity=False).hexdigest()}  {path.relative_to(tree)}\n"
@@ -155,7 +155,7 @@ def _workspace_version() -> str:
 
 
 def _last_change() -> int:
-    """Of the sources: SOURCE_DATE_EPOCH, the last commit, or now."""
+    """Time of the sources' last change: SOURCE_DATE_EPOCH, the last commit, or now."""
     told = os.environ.get("SOURCE_DATE_EPOCH")
     if told is None:
         asked = subprocess.run(

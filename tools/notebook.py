@@ -1,4 +1,4 @@
-"""Executes the example notebook and writes its outputs into it; with --check, compares them with those that are there.
+"""Executes the example notebook and writes its outputs into it; with --check, compares them with the stored ones.
 
 Every figure in it comes from a simulation with a fixed seed, so all text that it prints is the same everywhere.
 Pictures are not compared: fonts differ between machines.
@@ -18,7 +18,7 @@ COMPARED = ("text/plain", "text/html")
 
 
 def execute(source: Any) -> Any:
-    """The notebook with fresh outputs; it runs in a directory of its own."""
+    """The notebook with fresh outputs; it runs in its own directory."""
     from nbclient import NotebookClient
 
     with tempfile.TemporaryDirectory(prefix="wiregauge-notebook-") as folder:
@@ -41,7 +41,7 @@ def execute(source: Any) -> Any:
 
 
 def figures(notebook: Any) -> list[tuple[str, str]]:
-    """Everything that the cells printed, with the cell it is of."""
+    """All texts that the cells printed, with their cell."""
     return [
         (f"cell {number}", text if isinstance(text, str) else "".join(text))
         for number, cell in enumerate(notebook.cells, start=1)
@@ -55,7 +55,7 @@ def figures(notebook: Any) -> list[tuple[str, str]]:
 
 
 def main() -> int:
-    """0 as it should be, 1 the outputs differ."""
+    """Exit code 0 if equal, 1 if the outputs differ."""
     import nbformat
 
     kept = nbformat.read(NOTEBOOK, as_version=4)  # type: ignore[no-untyped-call]  # nbformat is untyped

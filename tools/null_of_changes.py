@@ -1,4 +1,4 @@
-"""Writes the table of null distributions that `wiregauge.stats.levels` judges changes by; takes some ten seconds."""
+"""Writes the null distributions that `wiregauge.stats.levels` uses to judge changes; takes some ten seconds."""
 
 from __future__ import annotations
 

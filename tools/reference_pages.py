@@ -1,4 +1,4 @@
-"""Writes the reference pages that follow from the program: command line and Python API. `make reference` runs it.
+"""Writes the reference pages generated from the program: command line and Python API. `make reference` runs it.
 
 Both pages are committed, so that they can be read without building anything; a test generates them and compares.
 """
@@ -33,7 +33,7 @@ PYTHON = FOLDER / "python.md"
 DOCTOR = FOLDER / "doctor.md"
 _WIDTH = 120
 _BY_HAND = ("serve", "join-code", "leave", "capture", "generate", "sink", "clocks", "ticks", "doctor")
-"""Commands of the agent that people give; the testmaster gives the others."""
+"""Commands of the agent for users; the testmaster uses the others."""
 
 _COMMAND_LINE_HEAD = """\
 # Command line
@@ -162,19 +162,19 @@ def _parameters(command: Any) -> Iterator[str]:
         else:
             names = ", ".join(f"`{option}`" for option in (*reversed(one.opts), *one.secondary_opts))
             name = names if one.is_flag else f"{names} `{value}`"
-        # GitHub ends a cell at a bar within code, too, unless it is escaped.
+        # GitHub ends a cell at a bar even within code, unless it is escaped.
         cells = (cell.replace("|", r"\|") for cell in (name, _default(one), _sentence(one.help)))
         yield f"| {' | '.join(cells)} |"
     yield ""
 
 
 def _value(parameter: Any, command: Any) -> str:
-    """What stands for the value of a parameter: its own word, its choices, or its type."""
+    """The placeholder for a parameter's value: its own word, its choices, or its type."""
     if parameter.metavar:
         return str(parameter.metavar).strip("[]")
     types: list[Any] = []
     if command.callback is not None:
-        # The function itself: how typer keeps the type differs between its versions.
+        # The function itself: typer versions differ in how they store the type.
         types = [typing.get_type_hints(inspect.unwrap(command.callback)).get(parameter.name)]
     found = []
     while types:
@@ -276,7 +276,7 @@ def _class(name: str, of: type, depth: int = 2) -> Iterator[str]:
 def _given(default: object) -> str:
     if default is MISSING:
         return ""
-    # With double quotes, as formatters want it.
+    # With double quotes, as formatters require.
     return f" = {json.dumps(default) if isinstance(default, str) else repr(default)}"
 
 

@@ -1,4 +1,4 @@
-"""Prints what `pip install .` installs besides wiregauge itself, for pip to read; with `dev`, what `'.[dev]'` adds."""
+"""Prints what `pip install .` installs besides wiregauge itself, as input for pip; with `dev`, what `'.[dev]'` adds."""
 
 from __future__ import annotations
 

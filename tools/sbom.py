@@ -1,7 +1,7 @@
-"""Writes what a wheel of wiregauge is made of, as CycloneDX: `sbom.py FILE`.
+"""Writes the bill of materials of a wiregauge wheel, as CycloneDX: `sbom.py FILE`.
 
-Crates are those that module and agent are compiled from, by `Cargo.lock`; Python packages are what an installation
-without extras brings, in the versions of this environment.
+Crates are those compiled into module and agent, by `Cargo.lock`; Python packages are those of an installation without
+extras, in the versions of this environment.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PROGRAMS = ("wg-agent", "wg-py")
 
 
 def crates() -> list[Component]:
-    """What is compiled into module and agent; not what only tests or building need."""
+    """The crates compiled into module and agent, without those for tests or building alone."""
     command = ["cargo", "tree", "--locked", "--edges=normal", "--prefix=none", "--format={p}"]
     command += [f"--package={name}" for name in PROGRAMS]
     told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
@@ -51,7 +51,7 @@ def crates() -> list[Component]:
 
 
 def packages() -> list[Component]:
-    """What `pip install wiregauge` brings."""
+    """The packages that `pip install wiregauge` installs."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     names, waiting = dict[str, str](), list(project["dependencies"])
     while waiting:

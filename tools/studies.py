@@ -2,7 +2,7 @@
 
 It prints a line for each; the exit code is 1 unless all of them PASS.
 
-`python tools/studies.py [NAME …]` runs these only.
+`python tools/studies.py [NAME …]` runs only these.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from wiregauge import studies
 
 
 def quick(name: str, place: Path) -> tuple[str, str]:
-    """Carries a study out; its verdict, and what to print beside it."""
+    """Runs a study; returns its verdict and a remark."""
     began = time.monotonic()
     command = [
         sys.executable,
@@ -48,7 +48,7 @@ def quick(name: str, place: Path) -> tuple[str, str]:
 
 
 def main(names: list[str]) -> int:
-    """Exit code: 0 if every verdict is PASS."""
+    """Returns the exit code: 0 if every verdict is PASS."""
     passed = True
     with tempfile.TemporaryDirectory(prefix="wiregauge-studies-") as place:
         for name in names or studies.names():

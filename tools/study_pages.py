@@ -1,4 +1,4 @@
-"""Writes the part of each study's README that follows from its figures. `make reference` runs it.
+"""Writes the generated part of each study's README. `make reference` runs it.
 
 The READMEs are committed; a test makes that part again and compares.
 """

@@ -1,9 +1,9 @@
-"""Packs a wheel for tests that leads to the sources: `testing_wheel.py FOLDER` puts it there.
+"""Packs a wheel for tests that points to the sources: `testing_wheel.py FOLDER`.
 
 `pip install .` links module and agent for speed, which takes minutes and shares nothing with `cargo test`. Tests run
-what the same artefacts as `cargo test` are linked to, with assertions and checks of overflow, and the Python files as
-they stand: after a change of one nothing has to be installed. maturin would build the module by itself, with other
-features of its dependencies and so most of them again; it writes the metadata here, too.
+binaries of the same artefacts as `cargo test`, with assertions and overflow checks, and the Python files in place:
+after a change of one nothing must be installed. maturin would build the module separately, with other features of its
+dependencies and so most of them again; here it only writes the metadata.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import build_backend
 
 
 def pack(folder: Path) -> Path:
-    """The wheel, in `folder`, which has to be empty."""
+    """The wheel, in `folder`, which must be empty."""
     told = build_backend.prepare_metadata_for_build_wheel(str(folder))
     metadata = folder / told
     name = told.removesuffix(".dist-info")

@@ -1,8 +1,8 @@
-"""Frame-hops per second on one core beside ns-3's: one switched UDP network, one run of this program.
+"""Frame-hops per second on one core compared with ns-3: one switched UDP network, one run of this program.
 
-A frame-hop is one frame over one link. Ours writes a record of every frame at every point to segment files. The same
-of ns-3 is its trace of every frame at every device, headers only (pcap); beside it stands ns-3 keeping nothing, and
-ns-3 with routers over point-to-point links, which are not an equal network. All take turns, so that a noisy
+A frame-hop is one frame over one link. Ours writes a record of every frame at every point to segment files. ns-3's
+equivalent is its trace of every frame at every device, headers only (pcap); also shown are ns-3 without traces, and
+ns-3 with routers over point-to-point links, which is not an equal network. All take turns, so that a noisy
 machine disturbs them alike; the best round of each counts. Speeds are per second of processor time, system calls
 included. Ours includes building the network and closing the files, ns-3's only its event loop.
 
@@ -35,7 +35,7 @@ OURS = cargo.bench("wg-sim", "switched_udp", smoke=SMOKE)
 
 
 def build(program: Path) -> str | None:
-    """Compiles ns-3's side; returns why that cannot be done."""
+    """Compiles ns-3's side; returns the reason where that fails."""
     if shutil.which("g++") is None:
         return "install g++"
     libraries = [f"-lns3-{module}" for module in MODULES]
@@ -49,7 +49,7 @@ def build(program: Path) -> str | None:
 
 
 def measure(*command: str) -> dict[str, Any]:
-    """What one simulator says of one run."""
+    """The report of one simulator's run."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit(f"`{' '.join(command)}` failed:\n{done.stderr}")

@@ -41,17 +41,17 @@ READERS: tuple[tuple[str, ...], ...] = (
     ("track", "r", "--json"),
     ("show", "r", "--json"),
 )
-"""Reading commands in an order in which none can mend what a later one should have met; `track` may mend tables."""
+"""Reading commands, in an order in which none repairs data of a later one; `track` may repair tables."""
 CLEAN = {0, 1, 2, 4}
 UNCLEAN = re.compile(r"Traceback|internal error|panicked|RUST_BACKTRACE|please report|Exception ignored")
 MESSAGES = 40
 SELDOM = ("captures", "truth", "test.xml", "measures.json", "report.html")
-"""What hardly any command reads: damaged once for every four times of a file that figures come from."""
+"""Files that hardly any command reads, damaged a quarter as often as those that figures come from."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command said and how it ended."""
+    """The output of a command and how it ended."""
 
     code: int
     out: str
@@ -60,7 +60,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Case:
-    """One mutation: `verified` where the directory has hashes."""
+    """A mutation; `verified` where the directory has hashes."""
 
     number: int
     seed: int
@@ -69,7 +69,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a mutation: by command `same` or `named`, and every fault, in words."""
+    """The result of a mutation: `same` or `named` for each command, and every failure, in words."""
 
     case: Case
     kind: str
@@ -82,7 +82,7 @@ class Outcome:
 
 
 def run(words: tuple[str, ...]) -> Answer:
-    """A command in this process, with what reaches its standard output and error by whatever way."""
+    """Runs a command in this process, capturing all its standard output and error."""
     from wiregauge.cli.program import main
 
     sys.argv = ["wiregauge", *words]
@@ -125,7 +125,7 @@ def _text(file: Any) -> str:
 
 
 def figures(words: tuple[str, ...], answer: Answer, place: Path) -> str:
-    """What a command showed, without what tells the time of day or the state of the directory."""
+    """The output of a command without times of day and the state of the directory."""
     if words[0] == "report" and answer.code == 0:
         page = (place / "r" / "report.html").read_text(encoding="utf-8")
         return re.sub(r'<meta name="(digest|made-from)" content="\w*">', "", page)
@@ -149,7 +149,7 @@ def _append(file: Path, draw: random.Random, _other: Path) -> None:
 
 
 def _zero(file: Path, draw: random.Random, _other: Path) -> None:
-    """As a block that never reached the disk; where it was zero before it becomes ones."""
+    """Zeroes a block, as if it never reached the disk; zeroes become ones."""
     data = bytearray(file.read_bytes())
     begin = draw.randrange(max(len(data), 1))
     end = min(begin + draw.choice((16, 512, 4096)), len(data))
@@ -162,19 +162,19 @@ def _delete(file: Path, _draw: random.Random, _other: Path) -> None:
 
 
 def _swap(file: Path, _draw: random.Random, other: Path) -> None:
-    """The same file of another directory of the same test."""
+    """Replaces a file by that of another directory of the same test."""
     place = next(folder for folder in file.parents if (folder / "manifest.json").exists())
     shutil.copyfile(other / file.relative_to(place), file)
 
 
 def _swap_runs(file: Path, draw: random.Random, _other: Path) -> None:
-    """The file of another run of this directory."""
+    """Replaces a file by that of another run of this directory."""
     beside = [path for path in file.parent.iterdir() if path.suffix == file.suffix and path != file]
     shutil.copyfile(draw.choice(beside), file) if beside else _append(file, draw, _other)
 
 
 def _edit(file: Path, draw: random.Random, _other: Path) -> None:
-    """Changes, removes or moves one value of a JSON file, as an editor would."""
+    """Changes, removes or moves one value of a JSON file, as in an editor."""
     if file.suffix != ".json":
         _flip(file, draw, _other)
         return
@@ -210,11 +210,11 @@ MUTATIONS: dict[str, tuple[int, Callable[[Path, random.Random, Path], None]]] = 
     "swapped with another run": (6, _swap_runs),
     "JSON edited": (20, _edit),
 }
-"""How often each, and what it does to a file, given a draw and another directory of the same test."""
+"""The frequency of each mutation, and its function of a file, a generator and another directory of the same test."""
 
 
 def mutate(place: Path, other: Path, draw: random.Random) -> tuple[str, str]:
-    """Damages one file of `place`; returns how and which. What changes nothing is done again."""
+    """Damages one file of `place`; returns how and which. A mutation without effect is repeated."""
     files = sorted(path for path in place.rglob("*") if path.is_file())
     while True:
         (kind,) = draw.choices(list(MUTATIONS), [weight for weight, _ in MUTATIONS.values()])
@@ -250,7 +250,7 @@ def _examined(
     case: Case, place: Path, kind: str, file: str, expected: dict[tuple[str, ...], tuple[int, str]]
 ) -> Outcome:
     faults, ends = [], []
-    # A whole manifest of another directory is right in itself: what it does not fit to is named.
+    # A complete manifest of another directory is valid in itself: the files that disagree with it are named.
     swapped = file == "manifest.json" and kind.startswith("swapped")
 
     def named(answer: Answer) -> bool:
@@ -261,7 +261,7 @@ def _examined(
 
     answer = run(VERIFY)
     faults += _unclean(VERIFY, answer)
-    # What any command makes again from the rest is no part that could be missing.
+    # Files that any command makes again from the rest cannot be missing.
     made_again = kind == "deleted" and file in ("measures.json", "report.html")
     if case.verified and not made_again and not named(answer):
         faults.append(f"verify does not name {file} (exit code {answer.code})")
@@ -295,7 +295,7 @@ def _unclean(words: tuple[str, ...], answer: Answer) -> list[str]:
 
 
 def prepare(material: Path) -> dict[tuple[str, ...], tuple[int, str]]:
-    """Makes the directories that are damaged, and what every command says of the whole one."""
+    """Makes the directories to damage, and the output of every command for the intact one."""
     for name, seed in (("r", 1), ("other", 2)):
         stored.make(material / name, seed=seed, count=MESSAGES)
         run(("report", str(material / name)))
@@ -327,7 +327,7 @@ def campaign(
     *,
     first: int = 0,
 ) -> list[Outcome]:
-    """Runs all cases from number `first` on; the same seed gives the same ones."""
+    """Runs all cases from number `first` on; the same seed gives the same cases."""
     cases = [
         Case(number, seed * 1_000_003 + number, verified=number < mutations)
         for number in range(first, mutations + unverified)
@@ -343,14 +343,14 @@ def campaign(
                     outcomes.append(future.result())
                     told(outcomes[-1])
             except BaseException:
-                # A fault of the campaign itself, or Ctrl-C: it is told now and not when all others are over.
+                # An error of the campaign itself, or Ctrl-C, is reported at once and not at the end.
                 pool.shutdown(cancel_futures=True)
                 raise
     return outcomes
 
 
 def main() -> int:
-    """The command line; the exit code is 1 where a figure changed without a word or a command ended unclean."""
+    """Runs the command line; the exit code is 1 where a figure changed silently or a command ended badly."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("--mutations", type=int, default=1000, help="of directories with hashes")
     parser.add_argument("--unverified", type=int, default=200, help="of directories without")

@@ -1,11 +1,11 @@
-"""Kills campaigns in every way we know, at seeded instants: each ends, says so, keeps what it recorded, leaves nothing.
+"""Kills campaigns in every known way, at seeded instants: each must end, report it, keep its records, leave nothing.
 
 `python -m campaigns.kills` (from `tests`) runs a short test on real frames 100 times and strikes each once: the
 command, the testmaster or an agent is killed, asked to stop or stopped for a while, a link is cut, or the disk is full.
-Asked of each: the command ends with a documented code and without a traceback; what is left is readable, never VALID
-unless it is whole, with sent = delivered + lost + unknown; of what was due a second before the strike every message is
-there; and no process, namespace, interface, queue or spool stays behind. The clock of the machine is never stepped: it
-is not ours, and every other program reads it too.
+Required of each: the command ends with a documented code and without a traceback; the results are readable, never
+VALID unless complete, with sent = delivered + lost + unknown; every message due a second before the strike is there;
+and no process, namespace, interface, queue or spool is left. The clock of the machine is never stepped, since all
+other programs read it too.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ SPOKEN = {0, 3, 4}
 END_S = 120.0
 PAUSE_S = 3.0
 LAST_NS = 1_000_000_000
-"""What may be missing: the last second before a strike."""
+"""Time before a strike whose messages may be missing, ns."""
 LATE_NS = 500_000_000
-"""How late a busy host may be with what it sends and writes."""
+"""Lateness of a busy host in sending and writing, ns."""
 _MARK = "WIREGAUGE_KILLS"
 _EARLY = 0.2
-"""How many of the strikes come before the first record."""
+"""Share of the strikes before the first record."""
 _RECORDS = 4096
-"""A partition bigger than this holds records, beside its schema."""
+"""Size of a partition, B, above which it has records besides its schema."""
 
 
 @dataclass
 class Strike:
-    """One kill: what is struck how, and when.
+    """A strike: its target, its kind, and its time.
 
     `at` is a share of an undisturbed campaign's time: from 0 to 1 of that between its first record and its end, below
     0 of that before its first record, with -1 for the start of the command. A disk is full from the start; `at` is its
@@ -68,7 +68,7 @@ class Strike:
     how: str
     at: float
     met_nobody: bool = False
-    """What was to be struck was not there yet, or no longer."""
+    """Whether the target did not exist yet, or no longer."""
     ended: str = ""
     faults: list[str] = field(default_factory=list)
 
@@ -83,7 +83,7 @@ TARGETS = (
 
 
 def strikes(count: int, seed: int, targets: Sequence[tuple[str, str]] = TARGETS) -> list[Strike]:
-    """The same for the same seed; every way comes before one comes again."""
+    """Strikes by seed; every kind occurs before one is repeated."""
     draw = random.Random(seed)
     ways: list[tuple[str, str]] = []
     while len(ways) < count:
@@ -104,7 +104,7 @@ def left_behind(mark: str) -> tuple[object, ...]:
 
 
 def _marked(mark: str) -> Iterator[int]:
-    """Processes that have the mark of a campaign in their environment, whatever became of their parents."""
+    """Processes with the mark of a campaign in their environment, even without their parents."""
     wanted = f"{_MARK}={mark}".encode()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -127,7 +127,7 @@ def _processes(fits: Callable[[list[str]], bool]) -> list[int]:
 
 
 def mine(folder: Path, *words: str) -> list[int]:
-    """Processes whose command line has all these words and which belong to the campaign of this folder."""
+    """Processes of this folder's campaign whose command line has all these words."""
     own = {str(folder / "r"), str(folder / "small" / "r"), str(folder)}
     return _processes(
         lambda line: (
@@ -139,14 +139,14 @@ def mine(folder: Path, *words: str) -> list[int]:
 
 @dataclass(frozen=True)
 class Course:
-    """An undisturbed campaign: seconds to its first record, and from there to its end."""
+    """The timing of an undisturbed campaign: seconds to its first record, and from there to its end."""
 
     before_s: float
     after_s: float
 
 
 def _await_record(process: subprocess.Popen[str], place: Path) -> None:
-    """Returns once an agent has written a record, or there will be none."""
+    """Waits until an agent has written a record, or none will come."""
     end = time.monotonic() + END_S
     while process.poll() is None and time.monotonic() < end:
         for partition in place.glob("spool/run-0000/*/*.arrows"):
@@ -157,11 +157,11 @@ def _await_record(process: subprocess.Popen[str], place: Path) -> None:
 
 
 Hit = Callable[[Strike, subprocess.Popen[str], Path], None]
-"""Strikes the campaign of a folder, whose command is this process."""
+"""Strikes the campaign of a folder, whose command is the process."""
 
 
 def strike_once(one: Strike, course: Course, test: str = TEST, hit: Hit | None = None) -> None:
-    """Runs a campaign, strikes it, and looks at what is left. `hit` is the blow itself, where it is none of these."""
+    """Runs a campaign, strikes it, and checks what is left. `hit` replaces the usual strike."""
     with tempfile.TemporaryDirectory(prefix="kills-") as name:
         folder, mark = Path(name), Path(name).name
         before = left_behind(mark)
@@ -210,7 +210,7 @@ def strike_once(one: Strike, course: Course, test: str = TEST, hit: Hit | None =
 
 
 def strike(one: Strike, process: subprocess.Popen[str], folder: Path) -> None:
-    """Kills, stops or cuts what `one` says."""
+    """Kills, stops or cuts the target of a strike."""
     if one.target == "link":
         for agent in mine(folder, "wiregauge-agent", "serve")[:1]:
             subprocess.run(
@@ -241,7 +241,7 @@ def _judge(one: Strike, code: int, err: str, folder: Path, struck_ns: int) -> No
         one.faults.append(f"unclean: {err.strip()[-300:]}")
     place = folder / "r"
     killed = one.how == "KILL" and one.target in ("command", "testmaster")
-    # Struck when all was written and it was ending: the system's own code.
+    # Struck at its end, with everything written: the code is the system's own.
     ending = one.how in ("TERM", "INT") and (place / "report.html").exists()
     if code not in SPOKEN and not killed and not (ending and _signalled(code)):
         one.faults.append(f"ended with {code}: {err.strip()[-300:]}")
@@ -274,7 +274,7 @@ def _judge(one: Strike, code: int, err: str, folder: Path, struck_ns: int) -> No
 
 
 def _balanced(one: Strike, manifest: dict[str, Any], told: dict[str, Any]) -> None:
-    """What is not whole says so, and every message that was sent has one outcome."""
+    """Checks that incomplete results are reported so, and that every sent message has one outcome."""
     if manifest["state"] != "complete":
         if told.get("validity") == "VALID":
             one.faults.append("is not whole and VALID")
@@ -288,12 +288,12 @@ def _balanced(one: Strike, manifest: dict[str, Any], told: dict[str, Any]) -> No
 
 
 def _signalled(code: int) -> bool:
-    """Whether TERM or INT ended a process, or a child whose code it hands on."""
+    """Whether TERM or INT ended a process, or a child whose code it passes on."""
     return code in {end for n in (signal.SIGTERM, signal.SIGINT) for end in (-n, 128 + n)}
 
 
 def _nothing_missing(one: Strike, manifest: dict[str, Any], told: dict[str, Any], struck_ns: int) -> None:
-    """What was due a second before the strike has been sent and is there."""
+    """Checks that all messages due a second before the strike were sent and recorded."""
     entries, runs = manifest["runs"], told.get("runs", [])
     epoch = entries[0]["epoch_realtime_ns"] if entries else 0
     due = min((struck_ns - epoch - LAST_NS - LATE_NS) // PERIOD_NS, COUNT) if epoch else 0
@@ -308,7 +308,7 @@ def _tell(text: str) -> None:
 
 
 def undisturbed(test: str = TEST, within_s: float = END_S) -> Course:
-    """How long a campaign takes that nobody strikes; after its first record it is struck `within_s` at most.
+    """The timing of an undisturbed campaign; strikes come at most `within_s` after its first record.
 
     Raises RuntimeError where it cannot be run.
     """
@@ -339,7 +339,7 @@ def main(
     hit: Hit | None = None,
     within_s: float = END_S,
 ) -> int:
-    """Strikes, tells of each, and sums up; 1 where something was silent, lost or left."""
+    """Strikes campaigns, reports each, and summarises; 1 where something was silent, lost or left."""
     parser = argparse.ArgumentParser(description="kill campaigns at seeded instants")
     parser.add_argument("--kills", type=int, default=count)
     parser.add_argument("--seed", type=int, default=1)
@@ -348,7 +348,7 @@ def main(
     if shutil.which("tc") is None:
         _tell("kills: needs tc (Debian: apt-get install iproute2)")
         return 1
-    # Started in the background of a shell, no campaign would hear INT.
+    # Started in the background of a shell, campaigns would ignore INT.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     course = undisturbed(test, within_s)
     struck = strikes(options.kills, options.seed, targets)[options.first :]

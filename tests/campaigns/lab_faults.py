@@ -1,12 +1,12 @@
-"""Faults of a lab at seeded instants: no test hangs, what was recorded is kept, nothing is left, all is graded rightly.
+"""Faults of a lab at seeded instants: no test hangs, records are kept, nothing is left, and grades are right.
 
 `python -m campaigns.lab_faults` (from `tests`) builds labs of namespaces and runs a short test on them 200 times, in
 `--jobs` labs side by side, each with namespaces, keys and spools of its own. Each test is struck once: an agent or the
 testmaster is killed, asked to stop or stopped, a host vanishes or is booted anew, the control network or the network
-under test is cut or flaps, a clock is set, a disk is full. Asked of each: the command ends with a documented code and
-without a traceback; after `lab fetch` what was due a second before the strike is there; sent = delivered + lost +
-unknown; a run that is not whole, or whose clock was set, is not VALID; a cut network shows as lost or unknown messages;
-hosts keep nothing and are free.
+under test is cut or flaps, a clock is set, a disk is full. Required of each: the command ends with a documented code
+and without a traceback; after `lab fetch` the messages due a second before the strike are there; sent = delivered +
+lost + unknown; a run that is incomplete, or whose clock was set, is not VALID; a cut network shows as lost or unknown
+messages; hosts keep nothing and are free.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ TEST = f"""<test xmlns="urn:wiregauge:test:2" name="faults" seed="1" bench="lab"
 """
 END_S = 150.0
 LAST_NS = 1_500_000_000
-"""What may be missing: the last second before a strike, and by how much a busy host may be late."""
+"""Time before a strike whose messages may be missing, with the lateness of a busy host, ns."""
 CUT_NS = 100_000_000
-"""A network that was cut so long before the last message was due lost some of them."""
+"""Time before the last due message after which a cut must have lost some messages, ns."""
 HOSTS = {"alpha": "", "beta": "3000000000,20000"}
 WAYS = (
     "agent killed and back",
@@ -72,14 +72,14 @@ WAYS = (
 )
 FLAPS = 4
 USUAL_JOBS = max(2, os.cpu_count() or 1)
-"""Labs side by side: most of a fault's time is spent waiting for silence, leases and connections."""
+"""Labs in parallel: a fault mostly waits for silence, leases and connections."""
 USUAL_START_S = 3.0
-"""From the command to the first message, before it was measured."""
+"""Seconds from the command to the first message, before they are measured."""
 
 
 @dataclass
 class Fault:
-    """What happens, to which host, at which share of the run."""
+    """A fault: its kind, its host, and its share of the run's time."""
 
     number: int
     way: str
@@ -88,14 +88,14 @@ class Fault:
     size: float
     struck: bool = False
     cut_ns: int = 0
-    """Wall-clock time at which the network under test was cut, however late a busy host came to it."""
+    """Wall-clock time at which the network under test was cut, ns, even if a busy host was late."""
     ended: str = ""
     problems: list[str] = field(default_factory=list)
 
 
 def faults(count: int, seed: int) -> list[Fault]:
-    """The same for the same seed, however many follow; every way comes before one comes again."""
-    # One for the ways and one for the rest: so what a fault is does not depend on how many are asked for.
+    """Faults by seed, the same for any count; every kind occurs before one is repeated."""
+    # Separate generators for kinds and the rest, so that faults do not depend on their count.
     order, draw = random.Random(f"ways of {seed}"), random.Random(seed)
     ways: list[str] = []
     while len(ways) < count:
@@ -107,13 +107,13 @@ def faults(count: int, seed: int) -> list[Fault]:
 
 
 class Lab(World):
-    """A lab that knows how long a test of it takes to its first message."""
+    """A lab with the measured time from a command to the first message."""
 
     start_s = USUAL_START_S
 
 
 def befall(one: Fault, world: Lab) -> None:
-    """Runs the test, has the fault happen, mends the lab, and looks at what is left."""
+    """Runs the test with the fault, repairs the lab, and checks what is left."""
     name = f"r{one.number}"
     small = world.folder / f"small{one.number}"
     place = world.folder / name
@@ -146,7 +146,7 @@ def befall(one: Fault, world: Lab) -> None:
 
 
 def prepared(one: Fault, world: Lab) -> None:
-    """What has to be so before the run begins."""
+    """Prepares the lab for a fault before the run begins."""
     if one.way == "clock set":
         step = (1 if one.size < 0.5 else -1) * int(5_000_000 + 2e9 * one.size)
         world.order(f"kill {one.host}")
@@ -159,7 +159,7 @@ def prepared(one: Fault, world: Lab) -> None:
 
 
 def wait_for_start(running: subprocess.Popen[str], place: Path) -> bool:
-    """Returns when the run has its epoch; False where there will be none."""
+    """Waits until the run has its epoch; False where there will be none."""
     end = time.monotonic() + END_S
     while running.poll() is None and time.monotonic() < end:
         with contextlib.suppress(OSError, ValueError):
@@ -172,7 +172,7 @@ def wait_for_start(running: subprocess.Popen[str], place: Path) -> bool:
 
 
 def strike(one: Fault, world: World, running: subprocess.Popen[str]) -> None:
-    """The fault; a passing one is over when this returns."""
+    """Causes the fault; a temporary one is over when this returns."""
     strike_host(one, world)
     match one.way:
         case "testmaster killed":
@@ -188,7 +188,7 @@ def strike(one: Fault, world: World, running: subprocess.Popen[str]) -> None:
 
 
 def strike_host(one: Fault, world: World) -> None:
-    """Orders before a pause, the pause in seconds, and orders after it."""
+    """Executes orders before a pause, the pause, s, and orders after it."""
     host = one.host
     links = [f"{host} {port}" for port in (0, 1)]
     before, pause_s, after = {
@@ -222,7 +222,7 @@ def strike_host(one: Fault, world: World) -> None:
 
 
 def flap(world: World, link: str, size: float) -> int:
-    """A link that comes and goes, each time for another while; returns when it first went, ns."""
+    """Takes a link down and up repeatedly, for varying times; returns when it first went down, ns."""
     first_ns = 0
     for turn in range(1, FLAPS + 1):
         world.order(f"down {link}")
@@ -234,7 +234,7 @@ def flap(world: World, link: str, size: float) -> int:
 
 
 def mend(one: Fault, world: World) -> None:
-    """Makes the lab whole again."""
+    """Repairs the lab."""
     host = one.host
     match one.way:
         case "agent killed":
@@ -246,7 +246,7 @@ def mend(one: Fault, world: World) -> None:
                 world.order(f"up {host} {port}")
             world.order(f"start {host}")
         case "host booted anew" | "clock set":
-            # With the one kernel's boot and clock again.
+            # Restores the kernel's own boot time and clock.
             world.order(f"kill {host}")
             world.order(f"start {host}")
         case "control network gone":
@@ -256,7 +256,7 @@ def mend(one: Fault, world: World) -> None:
 
 
 def judge(one: Fault, world: World, place: Path, code: int, err: str, struck_ns: int) -> None:
-    """Adds to the fault what is wrong with what it left."""
+    """Adds the violations in its results to a fault."""
     if UNCLEAN.search(err):
         one.problems.append(f"unclean: {err.strip()[-300:]}")
     killed = one.way == "testmaster killed"
@@ -290,7 +290,7 @@ def judge(one: Fault, world: World, place: Path, code: int, err: str, struck_ns:
 
 
 def freed(one: Fault, world: World) -> None:
-    """Every host can be used again, once the lease of who went away is over."""
+    """Checks that every host is free again, once the lease of a lost testmaster is over."""
     end = time.monotonic() + 90
     while True:
         status = world.run("lab", "status", "--json", timeout=END_S)
@@ -303,7 +303,7 @@ def freed(one: Fault, world: World) -> None:
 
 
 def graded(one: Fault, manifest: dict[str, Any], told: dict[str, Any], code: int) -> None:
-    """What is not whole says so, every message has one outcome, and the fault can be seen."""
+    """Checks that incomplete results are reported, every message has one outcome, and the fault is visible."""
     whole = manifest["state"] == "complete"
     if not whole and told.get("validity") == "VALID":
         one.problems.append("is not whole and VALID")
@@ -327,7 +327,7 @@ def graded(one: Fault, manifest: dict[str, Any], told: dict[str, Any], code: int
 
 
 def nothing_missing(one: Fault, manifest: dict[str, Any], told: dict[str, Any], struck_ns: int) -> None:
-    """What was due a second before the strike has been sent and is there."""
+    """Checks that all messages due a second before the strike were sent and recorded."""
     runs = manifest["runs"]
     epoch = runs[0]["epoch_realtime_ns"] if runs else 0
     due = min((struck_ns - epoch - LAST_NS) // PERIOD_NS, COUNT) if epoch and struck_ns else 0
@@ -338,7 +338,7 @@ def nothing_missing(one: Fault, manifest: dict[str, Any], told: dict[str, Any], 
 
 
 def empty(one: Fault, world: World) -> None:
-    """Hosts keep nothing."""
+    """Checks that hosts keep nothing."""
     cleaned = world.run("lab", "clean", timeout=END_S)
     kept = [line for line in cleaned.out.splitlines() if not line.endswith(": nothing is kept")]
     if kept and one.ended.startswith(f"code {-signal.SIGKILL}"):
@@ -349,7 +349,7 @@ def empty(one: Fault, world: World) -> None:
 
 
 class Campaign:
-    """Faults that wait, and those that have happened; labs take them one by one, side by side."""
+    """The queue of faults and the results; labs take faults one by one, in parallel."""
 
     def __init__(self, chosen: list[Fault]) -> None:
         self.done: list[Fault] = []
@@ -357,7 +357,7 @@ class Campaign:
         self._turn = threading.Lock()
 
     def run(self, jobs: int) -> None:
-        """All of them, in so many labs."""
+        """Runs all faults, in `jobs` labs."""
         labs = [threading.Thread(target=self._in_labs, name=f"lab {number}") for number in range(jobs)]
         for lab in labs:
             lab.start()
@@ -369,7 +369,7 @@ class Campaign:
             return self._waiting.popleft() if self._waiting else None
 
     def _in_labs(self) -> None:
-        """In one lab, and in a new one after a fault that this program itself did not survive."""
+        """Runs faults in one lab, and in a new one after an error of this program itself."""
         one = self._next()
         while one is not None:
             with tempfile.TemporaryDirectory(prefix="lab-faults-") as folder:
@@ -405,7 +405,7 @@ class Campaign:
 
 
 def main() -> int:
-    """Has the faults happen, tells of each, and sums up; 1 where something hung, was lost or was left."""
+    """Causes the faults, reports each, and summarises; 1 where something hung, was lost or was left."""
     parser = argparse.ArgumentParser(description="faults of a lab at seeded instants")
     parser.add_argument("--faults", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)

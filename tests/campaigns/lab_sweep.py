@@ -1,9 +1,9 @@
-"""One test file on namespaces of one testmaster and on a lab of eight hosts: what they lose and what they measure.
+"""One test file on namespaces of one testmaster and on a lab of eight hosts: compares losses and measures.
 
 `python -m campaigns.lab_sweep` (from `tests`) runs the UDP and raw rows of the sweep of the MAPS study (2015, Table 3:
 six payloads, here without background load) as round trips between four pairs of end systems, in turns on both benches,
-in rounds; the clocks of the lab's hosts have offsets, drifts and a step. Asked: the same is refused with the same
-sentences on both, no message is lost on either, and the ranges of the median round trips of both benches meet.
+in rounds; the clocks of the lab's hosts have offsets, drifts and a step. Required: both refuse
+the same with the same sentences, neither loses messages, and the ranges of both benches' median round trips overlap.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PAYLOADS = ("64B", "128B", "256B", "512B", "1024B", "1472B")
 
 
 def sweep(count: int) -> str:
-    """The test; links are faster than any limit, because those of the lab have none."""
+    """The test; links are faster than any limit, because those of the lab are unlimited."""
     names = [name for pair in PAIRS for name in pair]
     flows = [
         (10 * number + kind, protocol, *pair)
@@ -60,13 +60,13 @@ def sweep(count: int) -> str:
 
 
 def flows_of(place: Path) -> dict[tuple[str, int], dict[str, Any]]:
-    """By payload and flow what was measured."""
+    """The measured flows, by payload and flow."""
     shown = json.loads((place / "measures.json").read_text())
     return {(run["point"]["payload"], flow["flow"]): flow for run in shown["runs"] for flow in run["flows"]}
 
 
 def refused_alike(world: World) -> bool:
-    """What no live bench carries is refused with one sentence; namespaces, whose switch is the kernel's, say more."""
+    """Whether features beyond live benches are refused with one sentence; namespaces with a kernel switch say more."""
     beyond = (
         sweep(10)
         .replace('<switch name="sw"/>', '<switch name="sw" kind="mixed-criticality"/>')
@@ -110,7 +110,7 @@ def main() -> int:
 
 
 def compared(found: dict[str, list[dict[tuple[str, int], dict[str, Any]]]]) -> bool:
-    """Whether losses are equal and medians agree; with a line for each payload and protocol."""
+    """Whether losses are equal and medians agree; prints a line for each payload and protocol."""
     good = True
     for payload in PAYLOADS:
         for kind, protocol in enumerate(("udp", "raw")):

@@ -2,8 +2,8 @@
 
 `python -m campaigns.live_faults` (from `tests`) sends 1 000 000 messages through switches that the model plays. Of the
 frames on four links one in a hundred is lost, altered, delayed or doubled, and some have bits inverted; of a second
-flow one in a hundred is led to another host. What the network did stands in `truth/`, drawn by the seed of the test;
-what the log processor found stands in `messages/`. Both have to be the same messages, for every kind.
+flow one in a hundred is led to another host. The faults are in `truth/`, drawn by the seed of the test;
+those that the log processor found are in `messages/`. Both must be the same messages, for every kind.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ COMMAND = Path(sys.executable).parent / "wiregauge"
 FRAMES = 1_000_000
 PERIOD_US = 100
 SHARE = 100
-"""One in so many is struck, by each kind of fault."""
+"""One in this many messages is struck, by each kind of fault."""
 MISLED = 20
-"""The flow whose relay leads messages to another host: one message for every ten of the other flow."""
+"""The flow whose relay misdirects messages: one message for every ten of the other flow."""
 END_S = 3600.0
-# A delay beyond any time that a busy machine keeps a sender: who is not delayed does overtake.
+# A delay above any stall of a sender on a busy machine, so that delayed messages are overtaken.
 TEST = """<test xmlns="urn:wiregauge:test:2" name="live-faults" seed="{seed}" bench="netns">
   <network>
     <end-system name="a"/><end-system name="b"/><end-system name="c"/><end-system name="d"/><end-system name="e"/>
@@ -57,7 +57,7 @@ TEST = """<test xmlns="urn:wiregauge:test:2" name="live-faults" seed="{seed}" be
 
 
 def run(place: Path, frames: int, seed: int) -> tuple[str, list[int]]:
-    """Makes the run in `place`; what the command said, and the messages of the second flow that were misled."""
+    """Makes the run in `place`; returns the command's output, and the misdirected messages of the second flow."""
     count = frames // 10
     numbers = sorted(random.Random(seed).sample(range(1, count), count // SHARE))
     text = TEST.format(
@@ -84,7 +84,7 @@ def run(place: Path, frames: int, seed: int) -> tuple[str, list[int]]:
 
 
 def planted(place: Path) -> dict[str, set[int]]:
-    """By kind the measured messages of flow 10 that the network says it has struck."""
+    """Measured messages of flow 10 that the network recorded as struck, by kind."""
     truth = pl.read_parquet(place / "truth" / "run-0000.parquet").filter(
         ~pl.col("warm_up") & (pl.col("flow") == 10)
     )
@@ -93,13 +93,13 @@ def planted(place: Path) -> dict[str, set[int]]:
 
 
 def found(place: Path, flow: int) -> pl.DataFrame:
-    """The measured messages of a flow, as the log processor has them."""
+    """The measured messages of a flow, from the log processor."""
     messages = pl.read_parquet(place / "messages" / "run-0000.parquet")
     return messages.filter(~pl.col("warm_up") & (pl.col("flow") == flow))
 
 
 def compared(place: Path, frames: int, misled: list[int]) -> dict[str, tuple[int, int, int]]:
-    """By kind: how many were planted, how many of them were not found, how many were found and not planted."""
+    """For each kind: the number planted, of these not found, and found without being planted."""
     truth, messages, second = planted(place), found(place, 10), found(place, MISLED)
 
     def those(rows: pl.DataFrame, chosen: pl.Expr) -> set[int]:
@@ -134,7 +134,7 @@ def compared(place: Path, frames: int, misled: list[int]) -> dict[str, tuple[int
 
 
 def main() -> int:
-    """Runs it and tells of every kind; 1 where a fault was missed or invented."""
+    """Runs the test and reports every kind; 1 where a fault was missed or invented."""
     parser = argparse.ArgumentParser(
         description="faults planted between real hosts, and what is found of them"
     )

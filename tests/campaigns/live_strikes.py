@@ -1,4 +1,4 @@
-"""Strikes runs whose network the model plays, as `kills` strikes those over bridges, and asks the same of what is left.
+"""Strikes runs whose network the model plays, as `kills` those over bridges, with the same requirements.
 
 `python -m campaigns.live_strikes` (from `tests`) runs a short test 40 times and strikes each once: the process that is
 the network is killed, stopped for milliseconds or seconds or for good, or kept from its core by a program of higher
@@ -23,7 +23,7 @@ from campaigns.kills import Strike
 
 COUNT: Final = 40
 WITHIN_S: Final = 3.2
-"""While there is traffic, and a little beyond: what comes later `kills` strikes."""
+"""Seconds from the first record with traffic, and a little beyond; `kills` covers later strikes."""
 TEST: Final = f"""<test xmlns="urn:wiregauge:test:2" name="live-strikes" seed="1" bench="netns">
   <network><end-system name="mac"/><end-system name="sensor"/><switch name="sw1"/><switch name="sw2"/>
     <link between="mac sw1" rate="1Gbit/s"/><link between="sw1 sw2" rate="1Gbit/s"/>
@@ -42,7 +42,7 @@ TARGETS: Final = (
     ("disk", "full"),
 )
 _ABOVE: Final = 70
-"""SCHED_FIFO: above the network and the agents."""
+"""A SCHED_FIFO priority above those of the network and the agents."""
 _HOG: Final = """
 import os, sys, time
 os.sched_setaffinity(0, {int(sys.argv[1])})
@@ -54,7 +54,7 @@ while time.monotonic() < end:
 
 
 def _process(target: str, folder: Path) -> int | None:
-    """The network, or the agent of the last end system; None where there is none any more, or not yet."""
+    """The process of the network, or the agent of the last end system; None where it does not exist."""
     agents = kills.mine(folder, "wiregauge-agent", "serve")
     network = kills.mine(folder, "serve", "/run/netns/network")
     chosen = network if target in ("network", "port") else [one for one in agents if one not in network]
@@ -62,7 +62,7 @@ def _process(target: str, folder: Path) -> int | None:
 
 
 def _cores(process: int) -> set[int]:
-    """Of the threads of a process that have one for themselves; else the first of its own."""
+    """The cores of a process's threads that have their own; else the first of the process."""
     found = set()
     with contextlib.suppress(OSError):
         for thread in Path(f"/proc/{process}/task").iterdir():
@@ -73,12 +73,12 @@ def _cores(process: int) -> set[int]:
 
 
 def _pause_s(one: Strike) -> float:
-    """From ten milliseconds to three seconds, the same for the same strike."""
+    """Length of a pause, from ten milliseconds to three seconds, s, the same for the same strike."""
     return float(10 ** random.Random(f"{one.number}").uniform(-2.0, 0.5))
 
 
 def hit(one: Strike, process: subprocess.Popen[str], folder: Path) -> None:
-    """The blow."""
+    """Strikes the target."""
     if one.target not in ("network", "agent", "port"):
         kills.strike(one, process, folder)
         return

@@ -3,9 +3,10 @@
 `python -m campaigns.steady` (from `tests`) builds a lab of two hosts and sends 20 000 messages a second from one to the
 other for ten minutes (`--minutes 60` for the hour). Every five seconds it reads of each agent and of the testmaster the
 private memory (RssAnon, all of VmRSS beside it), the open files and the threads, as the kernel counts them. The first
-tenth is for settling. Of the rest: memory may grow by GROWTH_KIB at most, by the median of all slopes (Theil and Sen),
-which no single reading decides; the fewest open files and threads of the last third may not be more than the most of
-the first. The run itself has to be whole. A record takes 16 bytes until the run is over: ten minutes need 2 GB of disk.
+tenth is for settling. Afterwards memory may grow by at most GROWTH_KIB, by the median of all slopes (Theil and Sen),
+which no single reading decides; the least number of open files and threads in the last third must not exceed the
+greatest in the first. The run itself must be complete. A record takes 16 bytes until the run ends: ten minutes need
+2 GB of disk.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ RATE = 20_000
 MINUTES = 10.0
 EVERY_S = 5.0
 SETTLING = 0.1
-"""Share of the run before anything is held against it."""
+"""Share of the run that is ignored."""
 AROUND_S = 2.0
-"""Warm-up and drain: with them an hour is no longer than hosts allow where nobody says otherwise."""
+"""Seconds of warm-up and drain: with them an hour is within the default limit of hosts."""
 GROWTH_KIB = 4_096
-"""Memory that may be more at the end, by the slope: what readings of a run without a leak differ by."""
+"""Allowed growth of memory by the slope, KiB: the variation of a run without a leak."""
 LEAST_READINGS = 9
 TEST = """<test xmlns="urn:wiregauge:test:2" name="steady" seed="1" bench="lab">
   <network><end-system name="a"/><end-system name="b"/><link between="a b" rate="1Gbit/s"/></network>
@@ -48,7 +49,7 @@ TEST = """<test xmlns="urn:wiregauge:test:2" name="steady" seed="1" bench="lab">
 
 @dataclass(frozen=True)
 class Reading:
-    """A process at a moment."""
+    """A reading of a process."""
 
     at_s: float
     private_kib: int
@@ -59,7 +60,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Course:
-    """How a process went on, and what is wrong with it."""
+    """The readings of a process, and its faults."""
 
     name: str
     readings: int
@@ -70,7 +71,7 @@ class Course:
     problems: tuple[str, ...]
 
     def line(self) -> str:
-        """For a reader."""
+        """A summary line."""
         (first, last), (files, files_last) = self.private_kib, self.files
         said = "; ".join(self.problems) or "flat"
         return (
@@ -81,7 +82,7 @@ class Course:
 
 
 def read(pid: int, begin: float) -> Reading | None:
-    """A process now; None where it is gone."""
+    """Reads a process; None where it is gone."""
     try:
         status = dict(
             line.split(":", 1)
@@ -96,7 +97,7 @@ def read(pid: int, begin: float) -> Reading | None:
 
 
 def slope(times: Sequence[float], values: Sequence[float]) -> float:
-    """The median slope of all pairs (Theil and Sen), of a thousand readings at most."""
+    """The median slope of all pairs (Theil and Sen), of at most a thousand readings."""
     step = len(times) // 1_000 + 1
     points = list(zip(times, values, strict=True))[::step]
     pairs = ((a, b) for place, a in enumerate(points) for b in points[place + 1 :])
@@ -104,7 +105,7 @@ def slope(times: Sequence[float], values: Sequence[float]) -> float:
 
 
 def course(name: str, readings: Sequence[Reading], planned_s: float) -> Course:
-    """Judges what was read of a process."""
+    """Judges the readings of a process."""
     settled = [one for one in readings if one.at_s >= SETTLING * planned_s]
     if len(settled) < LEAST_READINGS:
         why = f"{len(settled)} readings, which say nothing; at least {LEAST_READINGS}"
@@ -150,7 +151,7 @@ def agents(world: World) -> dict[str, int]:
 def watched(
     running: subprocess.Popen[str], pids: Mapping[str, int], limit_s: float, every_s: float
 ) -> dict[str, list[Reading]]:
-    """What is read of every process until the run is over: agents then stop their threads, which is none of it."""
+    """Readings of every process until the run is over; the stopping of threads afterwards is not included."""
     begin = time.monotonic()
     found: dict[str, list[Reading]] = {name: [] for name in pids}
     while running.poll() is None and time.monotonic() - begin < limit_s:
@@ -163,7 +164,7 @@ def watched(
 
 
 def begun(running: subprocess.Popen[str], place: Path) -> bool:
-    """Returns when the run has its epoch; False where there is none."""
+    """Waits until the run has its epoch; False where there is none."""
     while running.poll() is None:
         with contextlib.suppress(OSError, ValueError):
             runs = json.loads((place / "manifest.json").read_text())["runs"]
@@ -174,7 +175,7 @@ def begun(running: subprocess.Popen[str], place: Path) -> bool:
 
 
 def measured(world: World, rate: int, seconds: float, every_s: float) -> tuple[list[Course], str]:
-    """The run, and how each process went on; what is wrong with the run itself."""
+    """Makes the run; returns the course of each process, and the faults of the run itself."""
     duration = max(round(seconds - AROUND_S), 1)
     (world.folder / "t.xml").write_text(TEST.format(seconds=duration, period=1_000_000_000 // rate))
     running = world.begin("run", "t.xml", "--out", "r")
@@ -202,7 +203,7 @@ def measured(world: World, rate: int, seconds: float, every_s: float) -> tuple[l
 
 
 def main() -> int:
-    """Runs it, and tells of each process; 1 where one grows or the run is not whole."""
+    """Runs the test and reports each process; 1 where one grows or the run is incomplete."""
     parser = argparse.ArgumentParser(description="memory and handles in a long run of a lab")
     parser.add_argument("--minutes", type=float, default=MINUTES)
     parser.add_argument("--rate", type=int, default=RATE, help="messages a second")

@@ -1,4 +1,4 @@
-"""Builds the namespaces around a network that the model plays, and tells of them what the kernel says, as JSON.
+"""Builds the namespaces around a network that the model plays, and prints the kernel's view of them as JSON.
 
 wiregauge-agent enclose -- python around_model.py TEST
 """

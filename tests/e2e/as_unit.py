@@ -2,8 +2,8 @@
 
     python as_unit.py UNIT ROOT
 
-In a mount namespace of its own, as root: the settings of systemd.exec(5) are applied to ROOT and to this process, which
-becomes the program. A setting that is not known here is an error, so that none is left out unseen. x86-64 only.
+In its own mount namespace, as root: the settings of systemd.exec(5) are applied to ROOT and to this process, which
+becomes the program. An unknown setting is an error, so that none is ignored. x86-64 only.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any, Final
 
 import pyseccomp
 
-# As <linux/capability.h>, <linux/prctl.h>, <linux/sched.h> and <sys/mman.h> have them.
+# From <linux/capability.h>, <linux/prctl.h>, <linux/sched.h> and <sys/mman.h>.
 CAPABILITIES: Final = {
     "CAP_NET_BIND_SERVICE": 10,
     "CAP_NET_ADMIN": 12,
@@ -48,7 +48,7 @@ FAMILIES: Final = {
     "AF_XDP": 44,
 }
 DEVICES: Final = ("null", "zero", "full", "random", "urandom")
-"""What DevicePolicy=closed leaves."""
+"""Devices left by DevicePolicy=closed."""
 
 APPLIED: Final = {
     *("ExecStart", "User", "Group", "StateDirectory", "StateDirectoryMode", "UMask"),
@@ -59,23 +59,23 @@ APPLIED: Final = {
     *("ProtectKernelTunables", "DevicePolicy", "DeviceAllow", "ProtectHome"),
 }
 ELSEWHERE: Final = {
-    *("Type", "Restart", "RestartSec", "RestartPreventExitStatus"),  # what a manager does around the program
+    *("Type", "Restart", "RestartSec", "RestartPreventExitStatus"),  # of the manager around the program
     *(
         "ProtectClock",
         "ProtectKernelModules",
         "ProtectKernelLogs",
-    ),  # calls that the filter above lacks already
+    ),  # calls that the filter above already lacks
     *("ProtectControlGroups", "ProtectHostname", "ProtectProc", "RestrictSUIDSGID", "LockPersonality"),
-    *("RemoveIPC", "KeyringMode"),  # nothing that the agent does or is given
+    *("RemoveIPC", "KeyringMode"),  # not used by the agent
 }
-"""Settings that take nothing from the agent which those above leave it."""
+"""Settings without effect on the agent beyond those above."""
 
 Settings = dict[str, list[str]]
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def read(unit: Path) -> Settings:
-    """The settings of the section Service; a key may come again."""
+    """The settings of the section Service; a key may be repeated."""
     found: Settings = defaultdict(list)
     section = ""
     for line in unit.read_text(encoding="utf-8").splitlines():
@@ -101,7 +101,7 @@ def mount(*arguments: str | Path) -> None:
 
 
 def lay_out(root: Path, settings: Settings, uid: int, gid: int) -> None:
-    """What the program sees of files: ROOT as it is installed, read-only but for its own folders."""
+    """Sets up the program's view of files: ROOT as installed, read-only except for its own folders."""
     mount("--make-rprivate", "/")
     mount("--bind", root, root)
     for name in " ".join(settings["StateDirectory"]).split():
@@ -120,7 +120,7 @@ def lay_out(root: Path, settings: Settings, uid: int, gid: int) -> None:
     for rule in settings["DeviceAllow"]:
         path = Path(rule.split()[0])
         if path.is_absolute() and path.exists():
-            # As the package's rules for udev have it.
+            # From the package's udev rules.
             device(root, path, 0o660, gid)
     for place in (root, root / "proc/sys", root / "sys"):
         mount("-o", "remount,bind,ro", place)
@@ -147,7 +147,7 @@ def calls(names: str) -> Iterator[str]:
 
 
 def filtered(settings: Settings) -> pyseccomp.SyscallFilter:
-    """The system calls that are left."""
+    """The filter with the remaining system calls."""
     allowed: set[str] = set()
     for names in settings["SystemCallFilter"]:
         if names.startswith("~"):
@@ -159,7 +159,7 @@ def filtered(settings: Settings) -> pyseccomp.SyscallFilter:
     made = pyseccomp.SyscallFilter(pyseccomp.ERRNO(EPERM))
     equal, masked = pyseccomp.EQ, pyseccomp.MASKED_EQ
     special: dict[str, list[tuple[Any, ...]]] = {
-        # Neither writable and executable at once, nor executable later.
+        # Forbid memory that is writable and executable at once, or executable later.
         "mmap": [(2, masked, WRITE | EXECUTE, value) for value in (0, WRITE, EXECUTE)],
         "mprotect": [(2, masked, EXECUTE, 0)],
         "pkey_mprotect": [(2, masked, EXECUTE, 0)],
@@ -180,17 +180,17 @@ def filtered(settings: Settings) -> pyseccomp.SyscallFilter:
 
 
 def become(settings: Settings, uid: int, gid: int) -> None:
-    """The user, with the capabilities and limits of the unit."""
+    """Switches to the user, with the capabilities and limits of the unit."""
     assert settings["LimitMEMLOCK"] == ["infinity"]
     limits = {
         resource.RLIMIT_MEMLOCK: resource.RLIM_INFINITY,
         resource.RLIMIT_NOFILE: int(settings["LimitNOFILE"][0]),
         resource.RLIMIT_RTPRIO: int(settings["LimitRTPRIO"][0]),
-        # Counted from 20 down.
+        # Counted down from 20.
         resource.RLIMIT_NICE: 20 - int(settings["LimitNICE"][0]),
     }
     for limit, value in limits.items():
-        # Not every container may raise limits; then capabilities alone have to do.
+        # Some containers may not raise limits; then capabilities must suffice.
         with contextlib.suppress(ValueError):
             resource.setrlimit(limit, (value, value))
     ambient = {CAPABILITIES[name] for name in settings["AmbientCapabilities"][0].split()}

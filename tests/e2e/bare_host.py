@@ -1,9 +1,9 @@
-"""A host with nothing but its network, beside a testmaster, on one machine.
+"""A host with nothing but its network, and a testmaster, on one machine.
 
     wiregauge-agent enclose -- python bare_host.py
 
-builds both as `lab_world` does, prints its process id when they stand, and ends with its standard input. The host is
-the network namespace `host`; whoever enters the enclosure is the testmaster.
+builds both as `lab_world` does, prints its process id when they are ready, and ends with its standard input. The host
+is the network namespace `host`; a process that enters the enclosure is the testmaster.
 """
 
 from __future__ import annotations

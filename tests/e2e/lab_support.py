@@ -1,4 +1,4 @@
-"""The lab of `lab_world.py`, for tests: commands run inside it, hosts are killed and started, links cut."""
+"""The lab of `lab_world.py` for tests: runs commands inside it, kills and starts hosts, cuts links."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HERE = Path(__file__).parent
 
 
 class World:
-    """The lab and its enclosure; commands run inside it, as on a testmaster of its own."""
+    """The lab and its enclosure; commands run inside it, as on its own testmaster."""
 
     def __init__(
         self, folder: Path, clocks: Mapping[str, str], configs: Mapping[str, str] | None = None
@@ -57,7 +57,7 @@ class World:
         self.pid = _inner(self._process.pid)
 
     def run(self, *arguments: object, timeout: float = SECONDS, member: str | None = None) -> Done:
-        """A command inside the enclosure, in the test's folder."""
+        """Runs a command inside the enclosure, in the test's folder."""
         answer = subprocess.run(
             self._inside(arguments, member),
             capture_output=True,
@@ -71,7 +71,7 @@ class World:
         return done
 
     def begin(self, *arguments: object) -> subprocess.Popen[str]:
-        """Begins a command inside the enclosure, in the test's folder, in a process group of its own."""
+        """Starts a command inside the enclosure, in the test's folder, in its own process group."""
         return subprocess.Popen(
             self._inside(arguments, None),
             stdin=subprocess.DEVNULL,
@@ -82,7 +82,7 @@ class World:
         )
 
     def order(self, text: str) -> None:
-        """An order for `lab_world.py`; done when this returns."""
+        """Sends an order to `lab_world.py`; it is done when this returns."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(text + "\n")
@@ -90,7 +90,7 @@ class World:
         assert json.loads(self._process.stdout.readline()) == {"done": text}
 
     def enrol_all(self) -> None:
-        """Makes the lab and has every host join it."""
+        """Creates the lab and enrols every host."""
         assert self.run("lab", "init").code == 0
         for number, name in enumerate(self.hosts, 2):
             done = self.run("lab", "enrol", f"10.77.0.{number}", self.codes[name], "--interface", "eth1")
@@ -98,14 +98,14 @@ class World:
             assert done.out == f"{name} has joined the lab\n"
 
     def space(self, host: str, *command: str) -> str:
-        """A command in the network of a host; what it prints."""
+        """Runs a command in the network of a host; returns its output."""
         done = subprocess.run(
             [*self.into(host), *command], check=True, stdin=subprocess.DEVNULL, capture_output=True, text=True
         )
         return done.stdout
 
     def processes(self, host: str, program: str) -> list[int]:
-        """The processes of a program in the network of a host of this lab; another lab may stand beside it."""
+        """The processes of a program in the network of a host of this lab, not of parallel labs."""
         space = f"net:[{self.space(host, 'stat', '-Lc', '%i', f'/run/netns/{host}').strip()}]"
         found = []
         for entry in Path("/proc").iterdir():
@@ -119,7 +119,7 @@ class World:
         return found
 
     def into(self, host: str) -> list[str]:
-        """What to put before a command for the network of a host."""
+        """The prefix of a command that runs in the network of a host."""
         return ["nsenter", "-t", str(self.pid), "--net", "--mount", "--", "ip", "netns", "exec", host]
 
     def _inside(self, arguments: tuple[object, ...], member: str | None) -> list[str]:
@@ -128,7 +128,7 @@ class World:
         return [*enter, "env", *environment, str(COMMAND), *map(str, arguments)]
 
     def audit(self, host: str) -> list[dict[str, str]]:
-        """What the agent of a host has written down."""
+        """The audit log of a host's agent."""
         text = (self.folder / "hosts" / host / "keys" / "audit.log").read_text()
         return [json.loads(line) for line in text.splitlines()]
 
@@ -137,7 +137,7 @@ class World:
 
 
 def _inner(pid: int) -> int:
-    """The process that the enclosure runs: the last of the only children."""
+    """The process that the enclosure runs: the last in a chain of only children."""
     while True:
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         name = Path(f"/proc/{pid}/comm").read_text().strip()

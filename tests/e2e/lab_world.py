@@ -2,17 +2,16 @@
 
     wiregauge-agent enclose -- python lab_world.py FOLDER AGENT HOST[=OFFSET,DRIFT] …
 
-builds it, starts an agent on every host, prints what they print as JSON lines, and stands until its standard input
+builds it, starts an agent on every host, prints their output as JSON lines, and runs until its standard input
 ends. Hosts have eth0 on a back-end network (10.77.0.0/24) and eth1 and eth2 on the network under test (10.88.0.0/24 and
-10.88.1.0/24, one segment); whoever enters the enclosure has 10.77.0.1 and, as eth1, 10.88.0.1. A line of standard input
-is an order, answered by a line when it is done:
+10.88.1.0/24, one segment); a process that enters the enclosure has 10.77.0.1 and, as eth1, 10.88.0.1. A line of
+standard input is an order, answered by a line when it is done:
 
     kill HOST | start HOST [CLOCK] | stop HOST | continue HOST | down HOST PORT | up HOST PORT
     unplug HOST | boot HOST | small HOST KILOBYTES | large HOST | wire HOST INTERFACE ADDRESS OTHER INTERFACE
 
-Unplugged, a host is gone with its interfaces; it boots with new ones, and its kernel calls it another boot until the
-agent is started again. Small makes the disk of a host's records so small, for an agent that is started then; large
-takes that back.
+An unplugged host is gone with its interfaces; it boots with new ones and reports another boot until the agent is
+started again. Small limits the disk for a host's records, for an agent that is then started; large restores it.
 
 Everything ends with the enclosure.
 """
@@ -29,7 +28,7 @@ import uuid
 from pathlib import Path
 
 PORTS = (("control", "10.77.0"), ("test", "10.88.0"), ("test", "10.88.1"))
-"""By port of a host the bridge it is at, and its network."""
+"""The bridge and the network of each port of a host."""
 
 
 def ip(*arguments: str) -> None:
@@ -37,7 +36,7 @@ def ip(*arguments: str) -> None:
 
 
 def build(hosts: list[str]) -> None:
-    """Two bridges in a namespace of switches, and every host with a port at each."""
+    """Creates two bridges in a namespace of switches, and every host with a port at each."""
     Path("/run/netns").mkdir(exist_ok=True)
     ip("link", "set", "lo", "up")
     ip("netns", "add", "switches")
@@ -49,13 +48,13 @@ def build(hosts: list[str]) -> None:
 
 
 def plug(number: int, host: str) -> None:
-    """A host with its interfaces, each on its bridge; without a name it is whoever enters the enclosure."""
+    """Creates a host with its interfaces, each on its bridge; without a name it is the enclosure itself."""
     space = []
     if host:
         ip("netns", "add", host)
         ip("-n", host, "link", "set", "lo", "up")
         space = ["-n", host]
-    # Two interfaces on one segment: each answers for its own address only, and hears the other.
+    # With two interfaces on one segment, each answers for its own address only.
     enter = ["ip", "netns", "exec", host] if host else []
     knob = "; ".join(
         f"echo 1 > /proc/sys/net/ipv4/conf/all/{name}" for name in ("arp_ignore", "accept_local")
@@ -73,14 +72,14 @@ def plug(number: int, host: str) -> None:
 
 
 def unplug(number: int, host: str) -> None:
-    """A host without power: its interfaces are gone at once, and its network when nobody is in it any more."""
+    """Powers a host off: its interfaces are gone at once, its network when no process is left in it."""
     for port in range(len(PORTS)):
         ip("-n", "switches", "link", "del", f"p{number}-{port}")
     ip("netns", "del", host)
 
 
 def wire(end: tuple[str, str, str], other: tuple[str, str]) -> None:
-    """A cable from one host to another, which has no address at its end of it."""
+    """Adds a cable from one host to another, which gets no address at its end."""
     (host, inside, address), (there, outside) = end, other
     ip("-n", host, "link", "add", inside, "type", "veth", "peer", "name", outside, "netns", there)
     quiet = f"echo 1 > /proc/sys/net/ipv6/conf/{outside}/disable_ipv6"
@@ -88,7 +87,7 @@ def wire(end: tuple[str, str, str], other: tuple[str, str]) -> None:
     ip("-n", host, "addr", "add", address, "dev", inside)
     ip("-n", host, "link", "set", inside, "up")
     ip("-n", there, "link", "set", outside, "up")
-    # The kernel looks at carriers once a second.
+    # The kernel checks carriers once a second.
     for space, interface in ((host, inside), (there, outside)):
         look = ["ip", "-json", "-n", space, "link", "show", "dev", interface]
         while (
@@ -100,7 +99,7 @@ def wire(end: tuple[str, str, str], other: tuple[str, str]) -> None:
 def serve(
     host: str, number: int, folder: Path, agent: str, clock: str, *, booted: bool = False
 ) -> subprocess.Popen[str]:
-    """The agent of a host, as a service would start it; `booted`, of a host whose kernel says that it has booted."""
+    """Starts the agent of a host, as a service would; `booted`: its kernel reports a new boot."""
     state = folder / host
     state.mkdir(exist_ok=True)
     config = state / "agent.toml"
@@ -136,7 +135,7 @@ def tell(fact: dict[str, object]) -> None:
 
 
 def said_by(name: str, process: subprocess.Popen[str]) -> list[str]:
-    """What an agent says when it is ready: either "listening …" or "joining … CODE"."""
+    """The agent's message when it is ready: either "listening …" or "joining … CODE"."""
     assert process.stdout is not None
     said = ""
     while not said.startswith(("listening ", "joining ")):

@@ -1,4 +1,4 @@
-"""What the end-to-end tests share: the installed command, a scenario to run, and what a run must not leave behind."""
+"""Shared by the end-to-end tests: the installed command, a scenario to run, and checks for leftovers of a run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SECONDS = 120
 
 @dataclass
 class Done:
-    """What a finished command left."""
+    """The result of a finished command."""
 
     code: int
     out: str
@@ -34,10 +34,10 @@ Runner = Callable[..., Done]
 
 
 def assert_measured(done: Done, place: Path) -> None:
-    """A run of real frames was carried to its end and judged.
+    """Asserts that a run of real frames was completed and judged.
 
-    What a noisy host does to it may make it INVALID (exit code 4): then its figures prove nothing of the network, and
-    that it ran, and what it recorded, still stands. A limit that failed, or anything else, is no such excuse.
+    A noisy host may make it INVALID (exit code 4): its figures then say nothing about the network, but its records are
+    still checked. A failed limit, or any other error, is not excused.
     """
     assert done.code in (0, 4), done.err
     manifest = json.loads((place / "manifest.json").read_text(encoding="utf-8"))
@@ -62,7 +62,7 @@ def scenario(
 
 
 def _options(data: bytes) -> dict[int, bytes]:
-    """Options of a block by their codes."""
+    """The options of a block, by code."""
     found, at = {}, 0
     while at + 4 <= len(data):
         code, length = struct.unpack_from("<HH", data, at)
@@ -72,9 +72,9 @@ def _options(data: bytes) -> dict[int, bytes]:
 
 
 def frame_times(capture: Path, epoch_ns: int) -> list[float]:
-    """When the frames of a capture were seen, s of the run's time: enhanced packet blocks.
+    """Times of a capture's frames, s of the run's time, from enhanced packet blocks.
 
-    Times of the kernel are nanoseconds, those of the model picoseconds from a second that its interfaces state.
+    The kernel's times are nanoseconds, those of the model picoseconds after a second that its interfaces state.
     """
     data, at, found = capture.read_bytes(), 0, []
     unit, offset = 1.0, 0
@@ -92,16 +92,16 @@ def frame_times(capture: Path, epoch_ns: int) -> list[float]:
 
 
 _MARK = "WIREGAUGE_TESTED_BY"
-# Whatever a test starts inherits it, and so does what that starts: agents, programs that keep clocks, shells.
+# Inherited by all processes that a test starts, and their children: agents, clock programs, shells.
 os.environ[_MARK] = f"{os.getpid()}-{secrets.token_hex(4)}"
 _OF_A_BENCH = re.compile(r"(?:eth|br|p)\d+|(?:es|sw)-.*")
-"""How a bench calls interfaces and namespaces: another name that comes or goes meanwhile is somebody else's."""
+"""Names of a bench's interfaces and namespaces; others that come or go meanwhile are not ours."""
 
 
 def interfaces_and_spaces(*interfaces: str) -> tuple[set[str], set[str], set[int]]:
-    """What a run must not leave behind: interfaces and named namespaces as a bench names them, and processes.
+    """Possible leftovers of a run: interfaces and namespaces with a bench's names, and processes.
 
-    The processes are those that this process of tests started, directly or not. `interfaces` are looked at, too.
+    The processes are those started by this test process, directly or not. `interfaces` are included, too.
     """
     links = {path.name for path in _entries(Path("/sys/class/net"))}
     named = {path.name for place in ("/run/netns", "/var/run/netns") for path in _entries(Path(place))}
@@ -113,13 +113,13 @@ def interfaces_and_spaces(*interfaces: str) -> tuple[set[str], set[str], set[int
 
 
 def processes() -> set[int]:
-    """The living processes that this process of tests started, directly or not."""
+    """The living processes started by this test process, directly or not."""
     mark, found = f"{_MARK}={os.environ[_MARK]}".encode(), set()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
                 environment = (entry / "environ").read_bytes()
-            except OSError:  # it has ended, or is another user's
+            except OSError:  # it has ended, or belongs to another user
                 continue
             if mark in environment.split(b"\0"):
                 found.add(int(entry.name))
@@ -127,7 +127,7 @@ def processes() -> set[int]:
 
 
 def until(happened: Callable[[], bool], what: str, seconds: float = SECONDS) -> None:
-    """Waits for an event that can only be looked at; fails, and says which, when it does not come."""
+    """Polls for an event; fails with its name when it does not occur."""
     end = time.monotonic() + seconds
     while not happened():
         assert time.monotonic() < end, f"not within {seconds:.0f} s: {what}"

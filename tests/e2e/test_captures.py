@@ -250,7 +250,7 @@ def test_one_tap_of_a_stranger_tells_the_time_between_arrivals(
 
 @needs_tshark
 def test_the_dissector_finds_messages_on_ports_a_flow_chose(tmp_path: Path) -> None:
-    """By their CRC: what only begins like one is left to others."""
+    """Messages are recognised by their CRC: frames that only begin like one are left to others."""
     content = message(5, 1)[14:]
     damaged = bytearray(content)
     damaged[20] ^= 1

@@ -46,7 +46,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def timestamped(place: Path) -> dict[str, Any]:
-    """By end system what its agent says of timestamps."""
+    """The report on timestamps by each end system's agent."""
     manifest = json.loads((place / "manifest.json").read_text())
     agents = manifest["runs"][0]["agents"]
     return {name: report["timestamps"][0] for name, report in agents.items()}

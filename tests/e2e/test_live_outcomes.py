@@ -63,7 +63,7 @@ FAULTS = """<test xmlns="urn:wiregauge:test:2" name="outcomes" seed="3">
 
 
 def outcomes(place: Path) -> dict[str, Any]:
-    """By run the counts of every flow at every receiver, and how often the network did what, by kind."""
+    """The counts of every flow at every receiver by run, and the network's faults by kind."""
     told: dict[str, Any] = {}
     for run in json.loads((place / "measures.json").read_text(encoding="utf-8"))["runs"]:
         told[f"run {run['index']}"] = {

@@ -18,7 +18,7 @@ from support import COMMAND, Runner, assert_measured, frame_times, scenario, unt
 
 FLOWS = '<flow id="10" protocol="udp" from="mac" to="sensor"/><flow id="20" protocol="raw" from="mac" to="sensor"/>'
 LOST = range(1000, 1007)
-"""Of flow 20 in its second second, at the relay: seven messages."""
+"""Sequence numbers lost of flow 20 in its second second, at the relay: seven messages."""
 
 
 def lossy(seconds: int) -> str:

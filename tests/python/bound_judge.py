@@ -1,4 +1,4 @@
-"""The judge of bounds: the simulator, which shares with them the plan and the lengths of frames, and no more."""
+"""Judges bounds by the simulator, which shares only the plan and the frame lengths with them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OVERLOADED = (
 
 
 def worst(run: Simulated) -> dict[tuple[str, str], int]:
-    """The longest time from application to application of each flow and receiver, in ps."""
+    """The longest time from application to application of each flow and receiver, ps."""
     found: dict[tuple[str, str], int] = {}
     for flow in run.plan.runs[0].flows:
         sent = run.times("application-send", flow.id)
@@ -47,22 +47,22 @@ def worst(run: Simulated) -> dict[tuple[str, str], int]:
 
 @dataclass(frozen=True)
 class Judged:
-    """What a simulation said of the bounds of its network."""
+    """The comparison of a network's bounds with a simulation."""
 
     compared: int = 0
-    """Pairs of a bound and a simulated maximum."""
+    """The number of bounds compared with a simulated maximum."""
     tightest: float = 0.0
-    """Most of a bound that a simulated delay was."""
+    """The greatest ratio of a simulated delay to its bound."""
     overflowed: int = 0
-    """Frames that found a buffer full."""
+    """The number of frames that found a buffer full."""
     notes: tuple[str, ...] = ()
-    """Of the first answer."""
+    """The notes of the first answer."""
     shares: Mapping[str, float] = field(default_factory=dict)
-    """By flow: most of a bound of it that a simulated delay was."""
+    """The greatest ratio of a simulated delay to its bound, by flow."""
 
 
 def judge(text: str, place: Path, methods: Sequence[Method] = METHODS) -> Judged:
-    """Bounds and simulates a test in `place`; fails where a simulated delay is above a bound of it."""
+    """Bounds and simulates a test in `place`; fails where a simulated delay exceeds its bound."""
     place.mkdir(parents=True, exist_ok=True)
     file = place / "n.xml"
     file.write_text(text, encoding="utf-8")
@@ -73,7 +73,7 @@ def judge(text: str, place: Path, methods: Sequence[Method] = METHODS) -> Judged
             for method, order, grouping in methods
         ]
     except TestError as error:
-        # A network that is drawn overloaded is no network to judge by.
+        # Skip networks that are drawn overloaded.
         if not any(reason in str(error) for reason in OVERLOADED):
             raise
         return Judged()
@@ -100,7 +100,7 @@ def judge(text: str, place: Path, methods: Sequence[Method] = METHODS) -> Judged
 
 
 def never_above(tight: bounds.Answer, loose: bounds.Answer) -> None:
-    """Linear programmes are never above total flow analysis, of any flow, exactly."""
+    """Asserts that linear programmes are exactly never above total flow analysis, for any flow."""
     for one, other in zip(tight.flows, loose.flows, strict=True):
         for less, more in zip(one.targets, other.targets, strict=True):
             if more.delay_exact is not None:

@@ -1,4 +1,4 @@
-"""Random feed-forward networks as tests: what the simulator runs and the calculus bounds."""
+"""Random feed-forward networks as tests, for the simulator and the calculus."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ PERIODS = ("1ms", "2ms", "4ms", "8ms")
 
 
 def network(seed: int, host: Host | None = None) -> Test:
-    """A tree of switches, so that no flow can come back to where it was; flows, load and priorities at random.
+    """A tree of switches, so that no flow returns to a node; with random flows, load and priorities.
 
-    In every other one all senders begin at once, which is the worst they can do to one another at the first port.
-    Hosts take no time, or what `host` says.
+    In every other one all senders start together, the worst case at the first port. Hosts take no time, or that of
+    `host`.
     """
     draw = random.Random(seed)
     test = Test(f"random-{seed}", seed=seed, host="ideal")
@@ -68,7 +68,7 @@ def network(seed: int, host: Host | None = None) -> Test:
 
 
 def late_hosts(seed: int) -> Test:
-    """The same with hosts that wake up late, by far from equal times, and work for each message."""
+    """A random network with hosts that wake up late, by very different times, and work for each message."""
     host = Host(
         transmit="2us",
         transmit_per_byte="1ns",
@@ -111,7 +111,7 @@ def _flow(
 
 
 def classed(seed: int) -> Test:
-    """Random feed-forward networks whose ports have traffic classes: shaped, gated, or strict and shaped together."""
+    """A random feed-forward network whose ports have traffic classes: shaped, gated, or strict and shaped together."""
     draw = random.Random(seed + 1_000_000)
     test = Test(f"classed-{seed}", seed=seed, host="ideal")
     rule = ("shaped", "gated", "mixed")[seed % 3]
@@ -171,7 +171,7 @@ def mixed(draw: random.Random) -> SwitchTsn:
 
 
 def gated(draw: random.Random) -> SwitchTsn:
-    """Gates of three classes, alone or together."""
+    """Gates of three classes, open alone or together."""
     sets = draw.choice((("2", "1", "0"), ("2 1", "0 1", "1"), ("2", "0 1", "0 1 2"), ("0 1 2", "2", "0 1 2")))
     entries = [GateEntry(f"{draw.randint(260, 600)}us", open=classes) for classes in sets]
     return SwitchTsn(
@@ -182,7 +182,7 @@ def gated(draw: random.Random) -> SwitchTsn:
 
 
 def ticking(seed: int) -> str:
-    """The text of one of these networks whose clocks tick coarsely, so that senders catch up; hosts have events."""
+    """The text of a random network with coarse clocks, so that senders catch up; hosts have events."""
     draw = random.Random(seed + 2_000_000)
     root = etree.fromstring((network, classed, late_hosts)[seed % 3](seed).to_xml().encode())
     for node in root.iter("{*}end-system", "{*}switch"):
@@ -207,13 +207,13 @@ def ticking(seed: int) -> str:
 
 INTEGRATIONS = ("timely-block", "shuffling", "preemption")
 APART_US = 700
-"""Between the dispatches of two time-triggered flows: what they take over four switches, shuffling included."""
+"""Time between the dispatches of two time-triggered flows, us: what they need over four switches, with shuffling."""
 
 
 def converged(seed: int) -> str:
-    """The text of a random network whose ports have windows, virtual links and traffic classes beside each other.
+    """The text of a random network whose ports have windows, virtual links and traffic classes together.
 
-    Switches cut nothing off where a class is shaped: what that costs a credit is refused. Hosts have classes as well.
+    Switches do not preempt where a class is shaped, since its effect on credit is refused. Hosts have classes, too.
     """
     draw = random.Random(seed + 3_000_000)
     test = Test(f"converged-{seed}", seed=seed, host="ideal")
@@ -264,7 +264,7 @@ def _classes(draw: random.Random, rule: str) -> SwitchTsn:
 
 
 def shaped_behind_gates(draw: random.Random) -> SwitchTsn:
-    """Two shaped classes between two that are not; gates of all of them, or of those that are not shaped."""
+    """Two shaped classes between two that are not; gates for all of them, or for the unshaped ones."""
     sets = draw.choice(
         (("3", "0 1 2"), ("3", "0 1 2 3"), ("1 2", "0 1 2 3"), ("0 1 2 3", "2 3", "1"), ("0 1 2", "1 2 3"))
     )
@@ -280,7 +280,7 @@ def shaped_behind_gates(draw: random.Random) -> SwitchTsn:
 
 
 def _of_host(draw: random.Random) -> HostTsn:
-    """Of a host: as many shaped classes as its kernel has for streams, or gates."""
+    """Settings of a host: as many shaped classes as its kernel supports for streams, or gates."""
     rule = draw.choice(("strict", "shaped", "gated"))
     if rule == "shaped":
         shaped_ones = [
@@ -293,7 +293,7 @@ def _of_host(draw: random.Random) -> HostTsn:
 
 
 def _taking(draw: random.Random, tsn: SwitchTsn, *, in_fragments: bool) -> SwitchTsn:
-    """The same, where some class may take virtual links, and the lowest be sent in fragments."""
+    """The settings, where a class may also carry virtual links, and the lowest be sent in fragments."""
     links = draw.choice((None, "low", "low high"))
     takes = draw.randrange(len(tsn.classes))
     shaped_from = next((number for number, one in enumerate(tsn.classes) if one.shaper), len(tsn.classes) - 1)
@@ -308,7 +308,7 @@ def _taking(draw: random.Random, tsn: SwitchTsn, *, in_fragments: bool) -> Switc
 
 
 def _scheduled(test: Test, draw: random.Random, flow: int, hosts: list[str]) -> None:
-    """A time-triggered flow of 4 ms, whose application is on the cycle, or at some other place of it."""
+    """Adds a time-triggered flow of 4 ms, whose application is in phase with the cycle, or elsewhere in it."""
     source, *to = draw.sample(hosts, draw.choice((2, 2, 3)))
     payload = draw.choice((20, 200, 600))
     offset = f"{APART_US * flow + draw.randint(0, 40)}us"
@@ -322,7 +322,7 @@ def _scheduled(test: Test, draw: random.Random, flow: int, hosts: list[str]) -> 
 
 
 def scheduled_alone(seed: int) -> str:
-    """The text of a random network of time-triggered flows alone, whose applications have one place in the cycle."""
+    """The text of a random network of time-triggered flows alone, whose applications have fixed places in the cycle."""
     draw = random.Random(seed + 4_000_000)
     test = Test(f"scheduled-{seed}", seed=seed, host="ideal")
     switches = [f"sw{k}" for k in range(draw.randint(1, 3))]
@@ -352,7 +352,7 @@ def scheduled_alone(seed: int) -> str:
 
 
 def _beside(test: Test, draw: random.Random, flow: int, hosts: list[str]) -> None:
-    """A virtual link, or a frame of some class."""
+    """Adds a virtual link, or a frame of some class."""
     source, *to = draw.sample(hosts, draw.choice((2, 2, 3)))
     payload = draw.choice((20, 64, 400, 1000, 1400))
     period = draw.choice(PERIODS[1:])

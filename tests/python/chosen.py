@@ -1,4 +1,4 @@
-"""Which of many alike values a test is always run with."""
+"""Selects the parameter values that a test is always run with."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ __all__ = ["also"]
 
 
 def also(*values: object) -> Any:
-    """Values of a parametrized test that are tried with `--all` only: the others beside them are always tried."""
+    """Values of a parametrised test that are tried with `--all` only, in addition to the others."""
     return pytest.param(*values, marks=pytest.mark.thorough)

@@ -1,6 +1,6 @@
-"""Processes of the tests of the cluster: its nodes, and testmasters that work on it.
+"""Processes for the tests of the cluster: its nodes, and testmasters that work on it.
 
-They are processes of their own because Ray leaves warnings, threads and signal handlers in the process it was in.
+They are separate processes because Ray leaves warnings, threads and signal handlers in a process.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from wiregauge.records import RunDirectory
 
 
 def written(place: Path, text: str) -> Path:
-    """The test file of a run directory to be made."""
+    """Writes the test file for a future run directory."""
     file = place.with_suffix(".xml")
     file.write_text(text, encoding="utf-8")
     return file
 
 
 def nodes(home: str, port: int) -> None:
-    """Two nodes of one processor each, until nobody holds the other end of standard input any more."""
+    """Runs two nodes of one processor each, until standard input is closed."""
     from ray.cluster_utils import Cluster
 
     size = {"num_cpus": 1, "object_store_memory": 100 << 20, "include_dashboard": False}

@@ -1,4 +1,4 @@
-"""What commands print as JSON, held against the schema that is published for each."""
+"""The JSON output of commands, validated against the schema published for each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from wiregauge.cli.schemas import schema_of
 __all__ = ["asked", "held", "validator"]
 
 _HELD: set[tuple[Path, bytes]] = set()
-"""Schemas, and digests of what keeps them."""
+"""Validated content: schemas, and digests of what conforms to them."""
 
 
 @cache
@@ -28,20 +28,20 @@ def validator(file: Path) -> Draft202012Validator:
 
 
 def asked(command: str, *arguments: object, codes: tuple[int, ...] = (0, 1, 4)) -> Any:
-    """The JSON of a command, held against its schema."""
+    """The JSON of a command, validated against its schema."""
     result = CliRunner().invoke(app, [*command.split(), *map(str, arguments), "--json"])
     assert result.exit_code in codes, (command, result.output, result.exception)
     return held(command, result.stdout)
 
 
 def held(command: str, printed: str) -> Any:
-    """What a command printed, held against its schema."""
+    """The output of a command, validated against its schema."""
 
     def refuse(constant: str) -> None:
         raise ValueError(f"{command}: {constant} is no JSON")
 
     tree = json.loads(printed, parse_constant=refuse)
-    # What `run` prints `show` prints again, by the same schema: looked at once.
+    # `show` prints the output of `run` again, with the same schema: it is validated once.
     seen = schema_of(command), hashlib.sha256(printed.encode()).digest()
     if seen not in _HELD:
         validator(seen[0]).validate(tree)

@@ -21,14 +21,14 @@ HERE = Path(__file__).resolve().parent
 EXAMPLES = HERE.parents[1] / "examples"
 REFERENCE = HERE / "reference.json"
 
-# In measures.json: hashes of the files it was made from, which say when and with which program.
+# Keys of measures.json to ignore: hashes of its source files, which have times and the program's version.
 HASHES = ("/sources", "/digest")
-# What says when and with which program, and sizes and hashes of files that are laid out anew.
+# Files to ignore: with times, the program's version, and sizes and hashes of files whose layout may change.
 VOLATILE = ("manifest.json", "report.html", "index.html")
 
 
 def simulate(test: Path, out: Path, *options: str) -> tuple[int, str]:
-    """Runs a test on the simulator, as a user does; the exit code and what is printed."""
+    """Runs a test on the simulator, as a user does; returns the exit code and the output."""
     from wiregauge.cli import app
 
     words = ["run", str(test), "--bench", "sim", "--jobs", "1", "--out", str(out), *options]
@@ -43,7 +43,7 @@ def _short(data: bytes) -> str:
 
 
 def _column(column: pl.Series) -> str:
-    """Of the values, however they are stored."""
+    """The digest of a column's values, independent of their storage."""
     if column.dtype in (pl.Categorical, pl.Enum):
         column = column.cast(pl.String)
     if column.dtype.is_numeric() and column.null_count() == 0:
@@ -53,7 +53,7 @@ def _column(column: pl.Series) -> str:
 
 
 def _json(column: pl.Series) -> str:
-    """What `json.dumps` makes of the values; a large table has ten million, which are no Python objects here."""
+    """The `json.dumps` text of the values, without ten million Python objects for a large table."""
     if column.dtype == pl.String and not column.str.contains(r"[^ !#-\[\]-~]").any():
         words = pl.select(pl.format('"{}"', column)).to_series()
     elif column.dtype.is_integer() or column.dtype == pl.Boolean:
@@ -77,12 +77,12 @@ def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _rounded(value: Any) -> Any:
-    """Processors differ in the last bits of sums and transforms; those say nothing of the program."""
+    """The value rounded: processors differ in the last bits of sums and transforms."""
     return f"{value:.8g}" if isinstance(value, float) else value
 
 
 def digests(run: Path) -> dict[str, str]:
-    """Of a run directory: file and column, or file, to digest."""
+    """Digests of a run directory, by file and column, or by file."""
     found = {}
     for path in sorted(path for path in run.rglob("*") if path.is_file() and path.name not in VOLATILE):
         name = path.relative_to(run).as_posix()
@@ -100,7 +100,7 @@ def digests(run: Path) -> dict[str, str]:
 
 
 def every_example(below: Path) -> dict[str, dict[str, str]]:
-    """Of all examples, simulated into `below`."""
+    """Digests of all examples, simulated into `below`."""
     found = {}
     for test in sorted(EXAMPLES.glob("*.xml")):
         simulate(test, below / test.stem)
@@ -109,7 +109,7 @@ def every_example(below: Path) -> dict[str, dict[str, str]]:
 
 
 def differences(old: dict[str, str], new: dict[str, str]) -> list[str]:
-    """What one of the two has not, or has otherwise."""
+    """The entries that are missing or different in one of the two."""
     return sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
 
 

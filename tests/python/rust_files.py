@@ -1,4 +1,4 @@
-"""Which files of a Rust crate name which others: by `use` and by paths, what a module hands on followed to its file."""
+"""Dependencies between the files of a Rust crate: by `use` and by paths, with re-exports followed to their file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PATH = re.compile(r"\b(?:crate|super|self)(?:::\w+)+")
 
 
 def needs_of(source: Path) -> dict[str, set[str]]:
-    """By file below `source`, the folder of a crate with lib.rs or main.rs: the other files that it names."""
+    """The files below `source`, the folder of a crate with lib.rs or main.rs, with the other files each names."""
     crate = _Crate(source)
     return {name: crate.needs(name) for name in crate.code}
 
@@ -38,12 +38,12 @@ class _Crate:
         self.handed_on = {name: self._handed_on(name) for name in self.code}
 
     def _handed_on(self, name: str) -> dict[str, tuple[str, ...]]:
-        """Names that a file takes by `use` from elsewhere in its crate, and from where."""
+        """Names that a file imports by `use` from its crate, with their paths."""
         trees = (tree for _, tree in _USE.findall(self.code[name]))
         return {called: path for tree in trees for path, called in flat(tree)}
 
     def _absolute(self, module: tuple[str, ...], path: tuple[str, ...]) -> tuple[str, ...] | None:
-        """A path from the root of the crate; None of one that leads out of it."""
+        """A path from the root of the crate; None for one that leads out of it."""
         if path[0] == "crate":
             return path[1:]
         if path[0] in ("super", "self"):
@@ -55,7 +55,7 @@ class _Crate:
         return module + path if module + path[:1] in self.file_of else None
 
     def _file(self, path: tuple[str, ...], depth: int = 0) -> str | None:
-        """The file in which what an absolute path names is written."""
+        """The file that defines the item at an absolute path."""
         for length in range(len(path), -1, -1):
             name = self.file_of.get(path[:length])
             if name is None:
@@ -82,7 +82,7 @@ class _Crate:
         paths = [path for is_pub, tree in _USE.findall(code) if not is_pub for path, _ in flat(tree)]
         without = _USE.sub(" ", code)
         paths += [tuple(found.split("::")) for found in _PATH.findall(without)]
-        # A module by its name: what was taken by `use`, or a child.
+        # A module by its name: imported by `use`, or a child.
         own = self.handed_on[name]
         for head, tail in re.findall(r"(?<![:\w])([a-z_]\w*)::(\w+)", without):
             if head in own:
@@ -99,7 +99,7 @@ class _Crate:
 
 
 def plain(text: str) -> str:
-    """Code without comments, texts and tests."""
+    """Code without comments, strings and tests."""
     text = _COMMENT.sub(" ", _STRING.sub('""', text))
     while (found := _TESTS.search(text)) is not None:
         depth, at = 1, found.end()
@@ -111,7 +111,7 @@ def plain(text: str) -> str:
 
 
 def flat(tree: str) -> list[tuple[tuple[str, ...], str]]:
-    """The paths of a `use`, each with the name that it is taken under."""
+    """The paths of a `use`, each with its name in scope."""
     tree = " ".join(tree.split())
     brace = tree.find("{")
     if brace < 0:

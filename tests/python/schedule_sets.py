@@ -1,8 +1,7 @@
-"""Sets of periodic flows that have a schedule, because they were made from one that is thrown away, and sets that
-have none.
+"""Sets of periodic flows with a known schedule, made from a hidden one, and sets without any.
 
 Nothing of `wiregauge.scheduling` is used: the hidden schedule is drawn at random and kept where its windows do not
-meet, which is decided on a list of all openings of a common period, by comparing intervals.
+overlap, checked on a list of all openings in a common period, by comparing intervals.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ US = 1_000
 MS = 1_000 * US
 """Times here are in ns."""
 SLACK = 2 * US
-"""What a derived window is longer than its frame."""
+"""The excess of a derived window over its frame, ns."""
 
 HARMONIC = ((1, 2, 4), (2, 4, 8), (1, 2, 4, 8), (5, 10))
 OTHER = ((2, 3), (2, 3, 4, 6), (4, 5), (4, 6, 10), (3, 5))
@@ -24,17 +23,17 @@ OTHER = ((2, 3), (2, 3, 4, 6), (4, 5), (4, 6, 10), (3, 5))
 
 @dataclass
 class Net:
-    """A network and the ways through it."""
+    """A network and its paths."""
 
     shape: str
     ends: list[str] = field(default_factory=list)
     switches: list[str] = field(default_factory=list)
     links: list[tuple[str, str, int, int]] = field(default_factory=list)
-    """Two nodes, Mbit/s, delay in ns."""
+    """Two nodes, rate in Mbit/s, delay in ns."""
     delay: int = 4 * US
 
     def way(self, sender: str, receiver: str, chance: random.Random) -> list[str]:
-        """The nodes from one end to another: in a ring by either side."""
+        """The nodes from one end to another; in a ring by either side."""
         first, last = self._home(sender), self._home(receiver)
         count = len(self.switches)
         if self.shape == "ring" and first != last:
@@ -86,14 +85,14 @@ class Made:
 
 @dataclass
 class Set:
-    """Flows on a network."""
+    """A set of flows on a network."""
 
     name: str
     net: Net
     flows: list[Made] = field(default_factory=list)
 
     def xml(self, duration_ms: int | None = None) -> str:
-        """As a test, with ideal hosts and no schedule."""
+        """The set as a test, with ideal hosts and no schedule."""
         ends = "".join(f'<end-system name="{end}"/>' for end in self.net.ends)
         switches = "".join(
             f'<switch name="{switch}" kind="mixed-criticality" delay="{self.net.delay}ns"/>'
@@ -125,7 +124,7 @@ class Set:
 
 
 class _Port:
-    """Which times of a common period are taken."""
+    """The occupied times of a port in a common period."""
 
     def __init__(self) -> None:
         self._taken: list[tuple[int, int]] = []
@@ -177,7 +176,7 @@ def solvable(seed: int) -> Set:
         for hop, at in zip(hops, opens, strict=True):
             ports[hop].take(at % period, _length(flow, net, hop), period, cycle)
         if chance.random() < 0.5:
-            # Messages are made somewhat before the hidden dispatch, and have to be there somewhat after the hidden end.
+            # Messages are made slightly before the hidden dispatch, with a deadline slightly after its end.
             early = chance.randint(0, period // 4)
             flow.release = (opens[0] - early) % period
             flow.deadline = (
@@ -200,7 +199,7 @@ def _end(flow: Made, net: Net, opens: list[int]) -> int:
 def _draw(
     flow: Made, net: Net, ports: dict[tuple[str, str], _Port], chance: random.Random, cycle: int
 ) -> list[int] | None:
-    """Openings at random, with and without waiting, that are free."""
+    """Random free openings, with and without waiting."""
     hops = list(zip(flow.way, flow.way[1:], strict=False))
     for _ in range(30):
         opens: list[int] = []
@@ -225,12 +224,11 @@ def _draw(
 
 
 def infeasible(seed: int) -> tuple[Set, set[int]]:
-    """A set that has no schedule, and the flows that clash: of these each is needed for it.
+    """A set without a schedule, and the minimal clashing flows.
 
-    Six ways: a port with more than all of its time taken; periods that meet more often than two windows allow;
-    deadlines that leave messages of one instant too little room; a deadline shorter than the way; three windows that
-    go into what their periods have in common two at a time only; and gaps that are long enough in sum, but each for
-    one window only.
+    Six causes: a port with more than all its time used; periods that meet too often for two windows; deadlines too
+    short for messages of one instant; a deadline shorter than the path; three windows of which only two fit into the
+    common divisor of their periods; and gaps that are long enough in total, but fit only one window each.
     """
     chance = random.Random(f"infeasible {seed}")
     kind = seed % 6
@@ -248,13 +246,13 @@ def infeasible(seed: int) -> tuple[Set, set[int]]:
         return one
 
     if kind == 0:
-        # 1500 B keep 100 Mbit/s for 125.04 us with their slack: eight of them in 1 ms are too many, seven are not.
+        # 1500 B take 125.04 us with slack at 100 Mbit/s: eight of them in 1 ms are too many, seven are not.
         guilty = [flow(senders[at % len(senders)], MS, 1500) for at in range(8)]
     elif kind == 1:
-        # Periods of 1 ms and 1.1 ms meet in every 100 us; two windows of 63.28 us do not go into it.
+        # Periods of 1 ms and 1.1 ms meet in every 100 us; two windows of 63.28 us do not fit.
         guilty = [flow(senders[0], MS, 728), flow(senders[1], 1100 * US, 728)]
     elif kind == 2:
-        # Made at one instant, they leave the last port one after another; the deadline is 1 ns short for the last.
+        # Made at one instant, they leave the last port one after another; the deadline is 1 ns too short.
         count = chance.randint(2, 6)
         guilty = [flow(sender, 4 * MS, 500) for sender in senders[:count]]
         for end, _, _, delay in list(net.links):
@@ -265,12 +263,12 @@ def infeasible(seed: int) -> tuple[Set, set[int]]:
         guilty = [flow(senders[0], 2 * MS, 1000)]
         guilty[0].deadline = _least(guilty[0], net) - 1
     elif kind == 4:
-        # 3, 5 and 7 ms have 1 ms in common, two by two; windows of 368.4 us go into it twice.
+        # 3, 5 and 7 ms have 1 ms in common, pairwise; two windows of 368.4 us fit into it.
         guilty = [flow(senders[at], (3, 5, 7)[at] * MS, 420) for at in range(3)]
     else:
         # A window of 1 ms of 300.8 us leaves gaps of 699.2 us, two in 2 ms: three windows of 400.8 us need one each.
         guilty = [flow(senders[0], MS, 335 + 0), *(flow(senders[at], 2 * MS, 460) for at in range(1, 4))]
-    # Others, which are not to be named: they leave by no port of those.
+    # Other flows that must not be named: they use none of those ports.
     for _ in range(chance.randint(0, 6)):
         one = flow(chance.choice(senders), chance.choice((8, 16)) * MS, 46)
         one.way = [target, *reversed(one.way[1:-1]), one.way[0]]
@@ -278,7 +276,7 @@ def infeasible(seed: int) -> tuple[Set, set[int]]:
 
 
 def _least(flow: Made, net: Net) -> int:
-    """From dispatch to the last bit at the receiver, if nothing waits."""
+    """Time from dispatch to the last bit at the receiver, without waiting."""
     hops = list(zip(flow.way, flow.way[1:], strict=False))
     total = 0
     for at, hop in enumerate(hops):

@@ -1,7 +1,7 @@
-"""What the tests of the simulator share: a test in, records and truth out, and the arithmetic of the wire.
+"""Shared by the tests of the simulator: simulation of a test to records and truth, and the arithmetic of the wire.
 
-The arithmetic is written from IEEE Std 802.3 alone and on purpose not taken from the program: a judge that asked the
-judged would agree with every mistake. All times are integers in picoseconds.
+The arithmetic follows IEEE Std 802.3 alone and deliberately not the program, which would confirm its own
+mistakes. All times are integers in picoseconds.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ def bits(count: int, rate: int) -> int:
 
 
 def sending(length: int, rate: int) -> int:
-    """From the first bit of the preamble to the last bit of the FCS."""
+    """Time from the first bit of the preamble to the last bit of the FCS, ps."""
     return bits(PREAMBLE + length, rate)
 
 
 def occupation(length: int, rate: int) -> int:
-    """Until the next frame may begin."""
+    """Time until the next frame may begin, ps."""
     return bits(PREAMBLE + length + GAP, rate)
 
 
@@ -66,7 +66,7 @@ class Simulated:
     def at(
         self, point: str, flow: int | None = None, node: str | None = None, port: int | None = None
     ) -> pl.DataFrame:
-        """Records of a point in the order of time, warm-up left out."""
+        """Records of a point in time order, without the warm-up."""
         found = self.records.filter((pl.col("point") == point) & ~pl.col("warm_up"))
         if flow is not None:
             found = found.filter(pl.col("flow") == flow)
@@ -77,7 +77,7 @@ class Simulated:
         return found
 
     def times(self, point: str, flow: int, node: str | None = None) -> dict[int, int]:
-        """Time by sequence number; of several, the first."""
+        """Times by sequence number, ps; the first of several."""
         rows = self.at(point, flow, node).select("sequence", "time").iter_rows()
         found: dict[int, int] = {}
         for sequence, time in rows:
@@ -85,21 +85,21 @@ class Simulated:
         return found
 
     def latencies(self, flow: int) -> list[int]:
-        """First bit out of the sender to the application of an ideal receiver, by sequence number."""
+        """Latencies in sequence order, from the sender's first bit out to an ideal receiver's application, ps."""
         sent, came = self.times("wire-send", flow), self.times("application-receive", flow)
         return [came[sequence] - sent[sequence] for sequence in sorted(came)]
 
     def told(self, kind: str) -> int:
-        """How often this was true."""
+        """The number of entries of a kind in the truth."""
         return self.truth.filter(pl.col("kind") == kind).height
 
     def dropped(self, reason: str, flow: int | None = None) -> int:
-        """Drops of this reason."""
+        """The number of drops with this reason."""
         return self.at("drop", flow).filter(pl.col("reason") == reason).height
 
 
 def tables(place: Path) -> tuple[Path, Path, Path]:
-    """Where the tables of a run go: messages, passages, sketches."""
+    """Paths for the tables of a run: messages, passages, sketches."""
     return place / "messages.parquet", place / "passages.parquet", place / "sketches.parquet"
 
 
@@ -142,7 +142,7 @@ def _plain(path: Path) -> pl.DataFrame:
 def written(
     network: str, flows: str, tasks: str, *, attributes: str = "", more: str = "", seed: int = 1
 ) -> str:
-    """A test with ideal hosts, so that what is left is the network."""
+    """A test with ideal hosts, so that only the network takes time."""
     return (
         f'<test xmlns="urn:wiregauge:test:2" name="closed" seed="{seed}">'
         f'<network host="ideal">{network}</network><flows>{flows}</flows>'

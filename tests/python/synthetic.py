@@ -1,7 +1,7 @@
 """A run directory as the testmaster would leave it, made from a seeded generator: no network, no agent.
 
-The shape follows docs/reference/run-directory.md. Values follow no real host; they only have the features judging and
-drawing must survive: skewed latencies, rare long delays in clusters, losses, duplicates, reordering, repeats.
+The format is that of docs/reference/run-directory.md. Values follow no real host; they only have the features that
+judging and drawing must handle: skewed latencies, clusters of long delays, losses, duplicates, reordering, repeats.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Columns = dict[str, Any]
 
 @dataclass(frozen=True)
 class Recipe:
-    """What to make. The default is the demo: both protocols over six payloads, one-way flow 10, relayed flow 20."""
+    """The parameters. The default is the demo: both protocols over six payloads, one-way flow 10, relayed flow 20."""
 
     protocols: Sequence[str] = ("udp", "raw")
     payloads: Sequence[int] = (64, 128, 256, 512, 1024, 1472)
@@ -247,7 +247,7 @@ def _messages(
     wire = 2 * bits * 1000
     load = max((i["load_ppm"] for i in run["injects"]), default=0) / 1e6
     stack = 9 * US if flow["protocol"] == "udp" else 6 * US
-    # One slow stretch: a busy core delays several messages in a row, so neighbours resemble each other.
+    # A slow interval: a busy core delays several messages in a row, so neighbours are correlated.
     slow = np.zeros(n)
     start = int(rng.integers(0, max(n - 8, 1)))
     slow[start : start + 8] = rng.gamma(2.0, 40, 8)[: len(slow[start : start + 8])]

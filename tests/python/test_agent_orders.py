@@ -144,7 +144,7 @@ def test_a_spool_behind_a_link_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_planted_link_is_not_followed(tmp_path: Path, serve: Serve) -> None:
-    """Of a run's folder, and of the agent's own in it: nothing is written, deleted or made behind it."""
+    """Links planted as a run's folder, and as the agent's own: nothing is written, deleted or made behind them."""
     spool, treasure = spool_of(tmp_path), tmp_path / "treasure"
     treasure.mkdir(mode=0o700)
     (treasure / "000000.arrows").write_text("precious")

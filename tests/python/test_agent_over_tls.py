@@ -671,7 +671,7 @@ CALLS = {
     },
     "administrator": {"Mend", "Restore", "Revoke", "Shutdown"},
 }
-"""By role the calls that those below it may not make."""
+"""The calls of each role, which lower roles may not make."""
 
 
 def test_every_call_has_a_role_and_is_refused_to_those_below_it(host: Host) -> None:
@@ -732,7 +732,7 @@ def test_frames_are_kept_of_a_run_that_goes_on(host: Host) -> None:
 
 
 def test_a_call_without_a_session_or_with_somebody_elses_is_refused(host: Host) -> None:
-    """Of those that belong to one."""
+    """Every call that needs a session is refused."""
     agent = host.agent()
     for session in (b"", b"0" * 32):
         agent._session = session

@@ -112,8 +112,9 @@ def test_a_way_and_a_priority_mend(tmp_path: Path) -> None:
 
 
 def test_a_physical_network_is_advised_too(tmp_path: Path) -> None:
-    """By hand: 85.36 us at a, (8536 + 11736) / 100 us at s, and the bursts have grown by 85.36 us of 4.268 Mbit/s and
-    117.36 us of 2.934 Mbit/s: 295.167 us. A longer period takes only from that growth, and never 5 us."""
+    """The bound by hand: 85.36 us at a, (8536 + 11736) / 100 us at s, and the bursts have grown by 85.36 us of
+    4.268 Mbit/s and 117.36 us of 2.934 Mbit/s: 295.167 us. A longer period reduces only that growth, never by 5 us.
+    """
     path = tmp_path / "n.xml"
     path.write_text(AFDX.format("0.29"), encoding="utf-8")
     (one,) = advised(path, code=1)["exceeded"]

@@ -335,7 +335,7 @@ def test_no_limit_is_kept_where_a_place_may_drop_time_triggered_frames(name: str
 def test_a_gate_whose_frames_come_nobody_knows_when_keeps_no_limit(
     change: str, to: str, tmp_path: Path
 ) -> None:
-    """By clocks that part, or where a sender is held back, what comes in time today may not tomorrow."""
+    """If clocks drift, or a sender is held back, frames in time today may be late tomorrow."""
     text = dropping(tsn=gated(("open", "100us"), ("closed", "900us")))
     assert change in text
     for given, kept in ((text, True), (text.replace(change, to, 1), False)):

@@ -93,7 +93,7 @@ SENT_ON_EVERY_BENCH = {
     "remote log": ('from="a" to="b"', '<remote-log on="a" to="c"/>'),
     "threads": ('from="a" to="b"', '<inject on="c" to="b" load="10%" payload="64B" burst="1" threads="4"/>'),
 }
-"""By name a flow, and what other tasks there are."""
+"""A flow and other tasks for each feature, by name."""
 
 
 @pytest.mark.parametrize("protocol", ["udp", "be"])

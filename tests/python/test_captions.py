@@ -66,7 +66,7 @@ CLAIMS: dict[str, Callable[[Sequence[Trace]], bool]] = {
         isinstance(one, Bars | Spans) or (isinstance(one, Line) and len(one.x) == 2) for one in traces
     ),
 }
-"""By a word of captions what must be drawn where it is said."""
+"""Traces that must be drawn if a caption has a word, by word."""
 
 
 def traces_of(figure: Figure) -> list[Trace]:
@@ -99,7 +99,7 @@ def strings(node: ast.expr) -> Iterator[str]:
 
 
 def captions() -> Iterator[tuple[str, int, str, ast.expr]]:
-    """Of every maker of figures its file, line, the figure's id and the expression of its caption."""
+    """File, line, id and caption expression of every figure that the package makes."""
     for path in sorted(PACKAGE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") in (

@@ -304,7 +304,7 @@ def test_a_capture_beside_a_copy_of_itself_is_of_one_place(own: Path, kept: floa
 
 @pytest.mark.parametrize("took", [20 * US, 1020 * US])
 def test_how_long_small_frames_stay_is_not_learnt_from_large_ones(took: int, tmp_path: Path) -> None:
-    """Of one flow: large frames with a content of their own, and small ones whose content recurs each 1 ms."""
+    """One flow has large frames of unique content, and small ones whose content recurs every 1 ms."""
     flow = [Seen(START + EACH * n, frame(7), (1, n)) for n in range(-20, SENT_N + 20)]
     large = [
         Seen(START + EACH * n + 300 * US, frame(n) + bytes(400), (2, n)) for n in range(1000, 1000 + SENT_N)

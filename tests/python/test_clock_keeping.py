@@ -116,7 +116,7 @@ def test_tracking_of_chrony_is_read_with_the_sign_of_an_offset() -> None:
 # -- the scale of time --------------------------------------------------------------------------------------------
 
 NOON = 1_700_049_600 // 86_400 * 86_400 + 43_200.0
-"""Of some day, s since 1970."""
+"""Noon of some day, s since 1970."""
 
 
 def pmc(

@@ -54,7 +54,7 @@ def test_report_and_truth_show_it(example: tuple[Judgement, Path]) -> None:
 
 
 def test_a_cluster_that_cannot_start_fails_its_limits(tmp_path: Path) -> None:
-    """Of four masters two are cut off: a majority is never there, and no message leaves by schedule."""
+    """Two of four masters are cut off: there is never a majority, and no message leaves by schedule."""
     cuts = "".join(
         f'<cut link="{end} {switch}" from="0s"/>' for end in ("cam", "arm") for switch in ("sw1", "sw2")
     )

@@ -222,7 +222,7 @@ def test_losses_one_by_one_make_it_worse(tmp_path: Path) -> None:
 
 
 def test_an_interval_that_leaves_0_out_is_explained_where_no_change_is_claimed(bench: Bench) -> None:
-    """Of many figures some do so by chance; without a word the row would contradict itself."""
+    """With many figures some intervals do so by chance; without a remark the row would contradict itself."""
     (flow, *_) = compare(bench.get(), bench.get(seed=2)).flows
     measure = flow.measures["latency"]
 

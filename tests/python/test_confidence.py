@@ -258,7 +258,7 @@ def binomial(n: int, p: float) -> list[float]:
 
 @pytest.mark.parametrize("n", [1, 20, 300])
 def test_shares_are_covered_by_no_less_than_they_promise(n: int) -> None:
-    """By enumeration, not simulation. Exact bounds of a count cover more than 95 %: they promise at least that.
+    """Coverage by enumeration, not simulation. Exact bounds of a count cover more than the promised 95 %.
 
     With none hit the bound is one-sided and alone uses all 5 %, so the worst case over all shares is 92.5 %: where
     two-sided bounds of one and of more hits leave out 2.5 % above, and none hit 5 % below.

@@ -144,7 +144,7 @@ def faults_of(text: bytes, path: Path) -> tuple[Diagnostic, ...]:
 
 
 def test_a_wrong_value_is_told_once(thorough: bool) -> None:
-    """Of every attribute in the examples, a value that none may have: one message names it, and there is no other.
+    """An invalid value of every attribute in the examples gives one message that names it, and no other.
 
     What does not fit any more because the value is missing is no mistake of its own. Each attribute is tried once;
     with `--all`, in every example.

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGING = ROOT / "packaging"
 UNIT = PACKAGING / "wiregauge-agent.service"
 EXPOSURE = 30
-"""Of systemd-analyze, in tenths: 0 is a program that can do nothing, 100 one that can do everything."""
+"""Limit of systemd-analyze's exposure, in tenths: 0 is a program without any rights, 100 one with all."""
 
 
 def need(program: str) -> str:

@@ -151,7 +151,7 @@ def test_show_has_what_was_sent_and_the_median_at_every_width(run: str, runs: Pa
 
 @pytest.mark.parametrize("columns", ["80", "200"])
 def test_the_help_of_the_agent_fits(columns: str) -> None:
-    """Of the program and of each of its commands; also where it prints to a file."""
+    """The help of the program and of each of its commands fits, even when printed to a file."""
 
     def told(*words: str) -> str:
         command = [str(agent_program()), *words, "--help"]

@@ -166,7 +166,7 @@ main()
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_is_no_answer(number: signal.Signals) -> None:
-    """Of every command, whatever it is about."""
+    """A signal ends any command with the code of no answer."""
     with subprocess.Popen(
         [sys.executable, "-c", BUSY], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as running:

@@ -295,7 +295,7 @@ def test_a_single_message_is_in_every_file_that_is_made(tmp_path: Path, place: i
 def test_every_measure_over_time_has_exactly_its_values(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, *, stored: bool
 ) -> None:
-    """Of critical traffic, of relayed flows that lose and swap messages, and of several receivers."""
+    """Examples with critical traffic, with relayed flows that lose and swap messages, and with several receivers."""
     monkeypatch.setattr(building, "BATCH", 700)
     monkeypatch.setattr(keeping, "KEPT_FROM", 1 if stored else 1 << 60)
     place = tmp_path / "r"

@@ -121,7 +121,7 @@ def held(time: int, period: int, offset: int, duration: int) -> int | None:
 def test_events_hold_up_what_they_meet(
     tmp_path: Path, period: int, duration: int, offset: int, ramp: bool
 ) -> None:
-    """Of every message from the instants alone, whether it is struck and by how much, at sender and receiver."""
+    """Whether, and for how long, each message is held up, at sender and receiver, follows from the instants alone."""
     duration = min(duration, period)
     to = ' ramp-to="150us"' if ramp else ""
     event = f'<event period="{period}ms" offset="{offset}ms" duration="{duration}ms" latency="16us"{to}'

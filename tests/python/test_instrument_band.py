@@ -140,7 +140,7 @@ def test_a_planted_step_does_not_fail_a_good_network(tmp_path: Path) -> None:
 
 
 def test_the_band_is_of_the_flow_and_not_of_another(tmp_path: Path) -> None:
-    """Of three clocks one is bad: flows between the others are decided."""
+    """One of three clocks is bad: flows between the others are decided."""
     text = (Path(__file__).resolve().parents[1] / "faults" / "limit-inside-clock-uncertainty.xml").read_text()
     flows = simulated(text, tmp_path).flows
     bands = {flow.plan.id: instrument_range(observe("latency.p50", flow), flow, exact=True) for flow in flows}

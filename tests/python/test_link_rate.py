@@ -47,7 +47,7 @@ def run(place: Path, **values: object) -> RunResult:
 
 
 def grades(run: RunResult, *, slower: float = 1.0, virtual: bool = True) -> dict[str, Grade]:
-    """Of the two checks, where ports to b sent `slower` times as slowly as their links."""
+    """Grades of the two checks, as if the planned rates of all ports were `slower` times as high."""
 
     def planned(port: PortPlan) -> PortPlan:
         return replace(port, rate_bps=round(port.rate_bps * slower))

@@ -114,7 +114,7 @@ def test_what_a_full_queue_drops_is_what_the_test_loads(tmp_path: Path, more: st
 
 
 def reports(sent: int, arrived: int, missed: int = 0, backend: str = "packet-ring") -> dict[str, AgentReport]:
-    """Of real frames, where nobody sees the queues."""
+    """Agents' reports of real frames, whose queues nobody sees."""
     account = {"received": arrived, "distinct": arrived}
     figures = {"account": account, "missed": {"ring": missed}}
     stream = {"kind": "absorb", "number": 0, "backend": backend, "why": "refused", "figures": figures}
@@ -183,7 +183,7 @@ def test_a_load_that_its_ports_can_send_and_hold_is_due_in_full(tmp_path: Path) 
 
 @pytest.mark.parametrize("seed", [*range(6), *map(also, range(6, 60))])
 def test_no_simulated_queue_drops_more_than_is_reckoned(tmp_path: Path, seed: int) -> None:
-    """Of any rates, bursts and buffers: what comes of each load is at least what the plan says comes."""
+    """With random rates, bursts and buffers each load arrives at least as far as the plan predicts."""
     rng = random.Random(seed)
     other = f'<inject on="d" to="b" load="{rng.randint(5, 95)}%" burst="{rng.choice((1, 4, 60))}"/>'
     found = run(

@@ -262,7 +262,7 @@ def test_medians_by_cycle_are_those_of_numpy(rows: list[tuple[int, float, bool]]
 
 
 def test_a_series_of_which_a_mode_takes_every_value_is_searched_to_its_end() -> None:
-    """Of a schedule whose latency repeats exactly nothing is left once its band is taken."""
+    """A schedule whose latency repeats exactly leaves nothing once its band is removed."""
     t: Floats = np.arange(4_000, dtype=np.float64) * 1e6
     whole = levelled(t, np.tile(np.array([62e3, 162e3]), 2_000))
     nothing = whole.without(np.zeros(4_000, dtype=np.bool_))

@@ -24,7 +24,7 @@ from wiregauge.cli import app
 
 PACKAGE = ROOT / "python" / "wiregauge"
 PROGRAM: Any = typer.main.get_command(app)
-"""Of click, or of the copy of click that newer versions of typer have."""
+"""The command object of click, or of the copy of click in newer versions of typer."""
 USAGE_ERROR: Any = typer.BadParameter.__base__
 OF_OTHERS = {
     "--now": "systemctl",

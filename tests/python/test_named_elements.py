@@ -25,7 +25,7 @@ IN_PAGES = {
     "<meta>": "HTML",
     "<lost>": "Python",
 }
-"""Of other languages than ours, in pages."""
+"""Placeholders in pages from other languages."""
 OTHER_OPTIONS = {"--json": "ip, tc and ethtool", "--planted-hardware": "the agent, for its own tests"}
 TAG = re.compile(r"<([a-z][a-z0-9-]*)((?: [a-z][a-z0-9-]*=\"[^\"]*\")*)(?= |>|/>)")
 SET = re.compile(r"(?<![\w-])([a-z][a-z0-9-]*)=\"([^\"]*)\"")
@@ -76,7 +76,7 @@ def is_open(value: str) -> bool:
 
 
 def types_of_attributes() -> dict[str, set[str]]:
-    """Of every attribute, whichever element has it."""
+    """The types of every attribute name, over all elements."""
     found: dict[str, set[str]] = {}
     for element in declarations().values():
         for attribute in element.attributes.values():

@@ -32,7 +32,7 @@ def commands(command: Any = PROGRAM, name: str = "wiregauge") -> Iterator[tuple[
 
 
 def options() -> dict[str, list[tuple[str, Any]]]:
-    """By name, the commands that have it and how each has it."""
+    """Every option by name, with its commands and its declaration in each."""
     found = defaultdict(list)
     for name, command in commands():
         for parameter in command.params:
@@ -45,7 +45,7 @@ OPTIONS = options()
 
 
 def kind(parameter: Any) -> Any:
-    """Of one value, however many there may be."""
+    """The type of a single value of an option."""
     found = parameter.type_descriptor.annotation
     return get_args(found)[0] if get_origin(found) is list else found
 

@@ -46,7 +46,7 @@ def test_a_plan_is_written_as_it_was_read(test: Path) -> None:
 
 
 FLATTENED = {"contract": ["bag", "lmax"], "costs": ["transmit", "receive"]}
-"""Of a field whose own fields stand in its place: theirs."""
+"""The flattened fields of each field that is replaced by its own fields."""
 
 
 def fields_of(body: str) -> list[str]:
@@ -59,7 +59,7 @@ def fields_of(body: str) -> list[str]:
 
 
 def written_by_rust() -> dict[str, list[str]]:
-    """By name the structs and tagged variants that make up a campaign, with their fields."""
+    """The structs and tagged variants of a campaign, by name, with their fields."""
     found: dict[str, list[str]] = {}
     sources = [*(ROOT / "crates/plan/src/campaign").glob("*.rs")]
     sources += [ROOT / "crates/plan/src" / name for name in ("network.rs", "trace.rs")]

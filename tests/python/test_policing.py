@@ -158,7 +158,7 @@ def test_streams_share_the_octets_of_a_gate(tmp_path: Path) -> None:
 
 
 def test_a_longer_service_data_unit_is_dropped_and_may_block_its_stream(tmp_path: Path) -> None:
-    """Of a tagged raw frame the service data unit is the payload."""
+    """The service data unit of a tagged raw frame is the payload."""
     tasks = sends(1, "1ms", 200, 20)
     fits = simulate(filtered('<ingress flow="1" max-sdu="200B"/>', tasks), tmp_path / "fits")
     assert len(passed(fits, 1)) == 20
@@ -274,7 +274,7 @@ HEADERS = {
 
 @pytest.mark.parametrize("field", HEADERS)
 def test_each_header_tells_two_flows_apart(tmp_path: Path, field: str) -> None:
-    """Of two flows that nothing else tells apart, one has a filter that lets nothing through."""
+    """Two flows differ in one header only; one has a filter that passes nothing."""
     one, other = HEADERS[field]
     flows = udp(1, "ad", one) + udp(2, "ad", other)
     tasks = sends(1, "1ms", 100, 50) + sends(2, "1ms", 300, 50, offset="300us")

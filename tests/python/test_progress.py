@@ -44,7 +44,7 @@ def _no_build_server(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def runs(count: int, planned_s: float, **point: str) -> Any:
-    """Of a flow to two receivers; the first 250 messages are to warm up."""
+    """Runs of a flow to two receivers, with 250 messages of warm-up."""
     flows = (SimpleNamespace(id=10, exchange=False, receivers=(1, 2)),)
     sends = (SimpleNamespace(flow=10, warm_up_count=250),)
     return [
@@ -328,7 +328,7 @@ def test_the_share_of_a_command_only_grows_and_ends_with_all_of_it(
 def test_a_command_tells_one_share_from_its_begin_to_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of runs, judging, explaining and drawing together: every stage has lines, none goes back, the last says 100 %."""
+    """Runs, judging, explaining and drawing together: every stage has lines, none goes back, the last says 100 %."""
     monkeypatch.setattr(progress, "EVERY_S", 0.0)
     monkeypatch.setattr(progress, "_SELDOM", 10**9)
     example = Path(__file__).resolve().parents[2] / "examples" / "two-switches.xml"

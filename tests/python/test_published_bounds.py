@@ -282,7 +282,7 @@ def test_either_word_for_whole_frames_counts(tmp_path: Path) -> None:
 
 
 def test_a_programme_is_never_above_the_separated_bound_of_a_flow_that_is_cut(tmp_path: Path) -> None:
-    """By hand: alone with the other at the first server (9, 2), at the last, which that comes to with 13, (9, 2.3)."""
+    """The curves by hand: alone with the other at the first server (9, 2); at the last, after 13, (9, 2.3)."""
     file = ports(tmp_path, [(10, 1)] * 3, [(10, 1, (0, 1, 2)), (10, 1, (0, 2))])
     separated = exact(ask(file, "--method", "sfa", "--grouping", "off"))
     assert separated[1] == Fraction(487, 90)

@@ -48,7 +48,7 @@ THIRTY_SWITCHES = "ring-tsn"
     scope="module", params=[also(name) if name == THIRTY_SWITCHES else name for name in sorted(STORED)]
 )
 def example(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Example]:
-    """Of all tests that look at an example, one after the other: run once, and then removed."""
+    """An example shared by the tests that examine it: run once, and then removed."""
     name: str = request.param
     place = tmp_path_factory.mktemp(name)
     judge, judged = results.judge, []

@@ -492,7 +492,7 @@ def test_no_answer_in_the_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
 
 
 def test_the_plan_and_the_judge_agree_on_clashes() -> None:
-    """Of schedules drawn at random, the plan refuses those that the judge finds faults with, and no others."""
+    """The plan refuses exactly those random schedules in which the judge finds faults."""
     import random
 
     from wiregauge.config import TestError

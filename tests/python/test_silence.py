@@ -318,7 +318,7 @@ SPANS = {
 
 @pytest.mark.parametrize("span", sorted(SPANS))
 def test_what_a_sender_did_not_send_keeps_no_limit(span: str, healthy: tuple[RunResult, Path]) -> None:
-    """Of the whole family: a bound that the rest of the flow just keeps is not kept."""
+    """For the whole family of measures a bound that the rest of the flow just keeps is not kept."""
     run, place = healthy
     tried = 0
     for flow in in_part(run, place, SPANS[span]):

@@ -41,7 +41,7 @@ def credit_based(shaper: Cbs | Etf) -> Cbs:
 
 
 def slopes(campaign: Campaign) -> dict[str, dict[int, int]]:
-    """By port and priority the idle slope, bit/s."""
+    """Idle slopes by port and priority, bit/s."""
     found: dict[str, dict[int, int]] = {}
     for node in campaign.network.nodes:
         if isinstance(node.kind, Switch):

@@ -328,7 +328,7 @@ def test_no_two_files_of_a_crate_need_each_other(crate: str) -> None:
 
 
 def test_files_of_a_crate_need_what_they_name(tmp_path: Path) -> None:
-    """By `use`, by a path in the code, by a name that a module hands on; not in comments, texts and tests."""
+    """Names count by `use`, by a path in the code, by a re-export; not in comments, strings and tests."""
     for name, text in {
         "lib.rs": "mod a; mod b; mod inner; pub use inner::{Deep, deeper::Deepest as Last};",
         "a.rs": "use crate::b::{self, Thing}; fn f() { b::g(); inner() }\n"

@@ -404,7 +404,7 @@ def test_the_same_figure_twice_predicts_nothing_the_second_time(toy: Path, tmp_p
 
 @pytest.mark.parametrize("name", studies.names())
 def test_no_study_of_the_program_calls_a_prediction_what_it_was_given(name: str) -> None:
-    """By its values, and by its figures: sensitivity.json says which cells are one figure."""
+    """Checks values, and figures: sensitivity.json says which cells are one figure."""
     study = studies.open_study(name)
     found = studies.find_sensitivity(study, "quick", study.folder)
     assert found is not None

@@ -157,7 +157,7 @@ def test_quantities_are_scaled_and_the_shares_among_them_are_not(before: str, to
 
 @pytest.mark.parametrize("name", studies.names())
 def test_every_study_comes_with_what_moves_its_results(name: str) -> None:
-    """Of these very tests, of every parameter, and every move changes a number of a test that can be run."""
+    """The sensitivity is of exactly these tests and all parameters, and every move changes a number of a valid test."""
     study = studies.open_study(name)
     assert study.parameters
     found = studies.find_sensitivity(study, "quick", study.folder)

@@ -80,7 +80,7 @@ NO_LOSS = re.compile(
 
 
 def test_no_loss_is_told_with_what_it_could_hide(tmp_path: Path) -> None:
-    """Of every test of the data sheet: what a buffer or a burst credit holds back is in no short trial."""
+    """Every test of the data sheet reports the loss that a buffer or a burst credit would hide in a short trial."""
     promise = service_of({"cir": "100Mbit/s", "ftd": "1ms", "fdv": "100us", "flr": "0.1%"}, "a test")
     found = results(tmp_path, ",".join(one.name for one in TESTS), perfect, (promise,))
     telling = {}

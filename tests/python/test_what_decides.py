@@ -24,7 +24,7 @@ def fault(name: str, place: Path) -> Simulated:
 
 
 def loads(run: Simulated) -> list[tuple[int, int]]:
-    """Of every injector: frames planned and sent."""
+    """Frames planned and sent by every injector."""
     tasks = [task for agent in run.report["agents"].values() for task in agent["tasks"]]
     return [(task["planned"], task["done"]) for task in tasks if task["kind"] == "inject"]
 

@@ -92,7 +92,7 @@ def test_a_giant_keeps_the_line_for_as_long_as_it_is(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("gap", [5, 8, 11, 12])
 def test_a_gap_is_as_long_as_it_is_written(gap: int, tmp_path: Path) -> None:
-    """Of the sender's line and, where frames wait, of the switch's."""
+    """The gap holds on the sender's line and, where frames wait, on the switch's."""
     burst = '<send flow="1" period="1ms" frame="64B" burst="20" count="40"/><receive flow="1"/>'
     short = f'interframe-gap="{gap}B"'
     text = written(NETWORK.format(a=short, s=""), FLOW, burst, attributes='warm-up="0s"')

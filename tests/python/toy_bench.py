@@ -1,6 +1,6 @@
-"""A bench of one file: it sends nothing, and writes by hand the records of messages that all take five microseconds.
+"""A bench in one file: it sends nothing, and writes records of messages that all take five microseconds.
 
-What it knows of the rest of the house is what a bench may know: its base class, the run directory and its entries.
+It uses only what a bench may use: its base class, the run directory and its entries.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from wiregauge.runner import Bench
 
 LATENCY_PS = 5_000_000
 POINTS = ((0, 0), (1, 1), (2, 2), (8, 2), (9, 1))
-"""Codes of observation points, from the intended send to the application that receives, and of the clocks there."""
+"""Codes of observation points, from the intended send to the receiving application, and of their clocks."""
 
 
 class Toy(Bench):
@@ -50,7 +50,7 @@ class Toy(Bench):
 
 
 def written(flow: Flow, send: Send) -> Iterator[bytes]:
-    """Two cells a record, as `crates/record/src/segment/row.rs` lays them out: time and place, then the rest."""
+    """Two cells per record, with the layout of `crates/record/src/segment/row.rs`: time and place, then the rest."""
     for sequence in range(send.count):
         due = send.offset + sequence * send.period
         for point, clock in POINTS:
@@ -81,7 +81,7 @@ def write(path: object, cells: list[bytes], run: int) -> None:
 
 
 def report(kind: str, flow: Flow, send: Send, records: int) -> dict[str, object]:
-    """What an agent would say of its part."""
+    """The report that an agent would give."""
     task = {
         "kind": kind,
         "flow": flow.id,
