@@ -1,4 +1,4 @@
-"""Worst-case delays and backlogs of a network, by network calculus: what a measured value may never exceed."""
+"""Worst-case delays and backlogs of a network by network calculus, which no measured value may exceed."""
 
 from wiregauge.bounds.advising import advise, with_deadlines
 from wiregauge.bounds.analysing import (

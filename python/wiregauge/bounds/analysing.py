@@ -18,7 +18,7 @@ __all__ = ["Answer", "FlowBound", "Judged", "NoAnswerError", "ServerBound", "Tar
 
 
 class NoAnswerError(Exception):
-    """The network is understood and has no bound: its text says why, in one line."""
+    """The network is valid but has no bound: the text says why, in one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Bounds of a network and what they rest on."""
+    """The bounds of a network, with their assumptions."""
 
     name: str
     method: str

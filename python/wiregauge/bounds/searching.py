@@ -64,7 +64,7 @@ class Found:
 
 @dataclass(slots=True)
 class Outcome:
-    """What a search found, and how many runs it took."""
+    """The result of a search, and the number of runs it took."""
 
     found: list[Found] = field(default_factory=list)
     runs: int = 0

@@ -68,7 +68,7 @@ class ShortRuns:
         campaign = load_bytes(etree.tostring(root), Path(file)).campaign
         self._root, self._file = root, file
         self.critical = critical_ps
-        """When senders meet: what begins earlier has passed by then."""
+        """The instant of the greatest interference, ps: earlier frames have passed by then."""
         self.network, self.run = campaign.network, campaign.runs[0]
         self.names = self.network.names
         self.senders = tuple(_sender(send) for send in self.run.sends)

@@ -256,7 +256,7 @@ def _sha256(path: Path) -> str:
 
 
 def _entry(captured: Captured, taken: Mapping[str, Any], started: str) -> dict[str, Any]:
-    """The entry of the run: each node with a tap is its own reporter."""
+    """The entry of the run, with each tapped node as a reporter."""
     taps = taken["taps"]
     ended = [trouble for trouble in taken["troubles"] if trouble["ends_the_file"]]
     unseen = _unseen(captured, taps)

@@ -2,7 +2,7 @@
 
     lab.toml             the inventory: hosts, their addresses, and their interfaces for tests
     authority.pem        certificate of the authority, which every host of the lab has
-    keys/authority.pem   its private key: whoever has it can make any certificate of the lab
+    keys/authority.pem   its private key: its holder can make any certificate of the lab
     keys/NAME.pem        private key and certificate of a member, with the role the certificate names
 
 `keys` has mode 700 and its files 600. Their content never goes into a run directory or a log.

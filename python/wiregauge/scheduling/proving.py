@@ -263,9 +263,9 @@ class _Model:
         self.problem = problem
         self.solver = self.z3.Solver()
         self.phase: dict[tuple[int, int], Any] = {}
-        """When a window opens within its period."""
+        """The opening of each window within its period."""
         self.opens: dict[tuple[int, int], Any] = {}
-        """The same after the beginning of the period of dispatch."""
+        """The opening of each window after the beginning of the period of dispatch."""
         self.picked = {d.flow: self.z3.Bool(f"flow{d.flow}") for d in problem.demands}
         for demand in problem.demands:
             self._flow(demand)

@@ -193,7 +193,7 @@ class _Search:
     def _touching(
         self, first: int, arrays: tuple[_Integers, _Integers, _Integers, _Integers], last: int
     ) -> int:
-        """Of all free dispatches next to another window, the one at which most windows touch."""
+        """The free dispatch, next to another window, at which most windows touch."""
         low, width, modulus, _ = arrays
         best, most = first, -1.0
         for at in _candidates(arrays, last, 400):

@@ -193,7 +193,7 @@ def _faults(faults: Sequence[Fault]) -> list[dict[str, Any]]:
 def openings_from(
     problem: Problem, document: Mapping[str, Any]
 ) -> tuple[Opens, dict[int, dict[str, int]], list[Fault]]:
-    """Reads a schedule in the form of `json_of`, whoever made it: openings, window lengths by flow and port, and faults
+    """Reads a schedule in the form of `json_of`, from any source: openings, window lengths by flow and port, and faults
     of its form. Times and lengths are rounded down to the grid. Raises ValueError.
     """
     opens: Opens = {}

@@ -50,7 +50,7 @@ def correlation_time(values: Floats) -> float:
 def _time(centred: Floats, variance: float) -> tuple[float, int]:
     """The autocorrelation time, and the span of its sum in values: twice its last lag, plus one.
 
-    `variance` is that of a single value of the original series, for which the time is asked.
+    `variance` is that of a single value of the original series, which the time refers to.
     """
     factor = 1
     while True:

@@ -33,7 +33,7 @@ class Discovery:
 
 
 def discoveries(families: Sequence[Sequence[Chance]], rate: float) -> list[Discovery]:
-    """What changed, at a false discovery rate of `rate`; members of a family are independent of each other."""
+    """The changed families and members at a false discovery rate of `rate`; members of a family are independent."""
     chances = [together(members) for members in families]
     chosen = below(np.array([chance.both for chance in chances]), rate)
     share = rate * sum(chosen) / max(len(families), 1)

@@ -1,7 +1,8 @@
 """Recurring modes: bands that come every `period` for `duration` and lift a series by `height`.
 
-What the robot paper of 2016 saw by eye in 24 hours of round trips ("every 5.3 minutes for 15 s, up to 4 us"), found,
-tested and measured. The search is in `folding`; here is the test that decides, the fit, and the intervals.
+Such modes, seen by eye in the robot paper of 2016 in 24 hours of round trips ("every 5.3 minutes for 15 s, up to
+4 us"), are found, tested and measured. The search is in `folding`; the test that decides, the fit, and the
+intervals are here.
 
 The test needs no model of the noise. A period is cut into m windows of the mode's duration, the mode's own in the
 middle. Without recurrence the middle window is the highest of its cycle with probability 1/m, whatever the distribution

@@ -216,8 +216,8 @@ def _sides(low: Floats, high: Floats, most: int) -> tuple[tuple[Floats, Floats],
 def _reach(beside: Floats, bent: Floats, width: Floats) -> Floats:
     """Possible distance of the clock from the line, ns, between exchanges and beyond them.
 
-    `beside` is the distance of exchanges from the line, `bent` the line less the clock's usual course. Between the
-    exchanges of one side and those of the other the clock keeps its course or leaves it in one direction, however fast.
+    `beside` is the distance of exchanges from the line, `bent` the line minus the clock's usual course. Between the
+    exchanges of either side the clock keeps its course or leaves it in one direction, at any speed.
     """
     value = beside + bent
     before, after = _sides(value - width, value + width, SIDE)

@@ -1,7 +1,7 @@
 """Two-sample tests of a share, a quantile and a mean, and the change that they can detect.
 
-An interval of one side's quantile is open where that side alone has no value extreme enough, however far the other side
-lies away. A test needs neither quantile: under the null hypothesis the two samples are one, so the split of the
+An interval of one side's quantile is open where that side alone has no value extreme enough, even if the other side is
+far away. A test needs neither quantile: under the null hypothesis the two samples are one, so the split of the
 messages beyond the pooled quantile between the sides is random (the median test of Mood, 1950, and
 Westenberg, 1948, at any quantile). That number is hypergeometric, whatever the distribution of the values.
 

@@ -46,7 +46,7 @@ class Carried:
     missing: dict[str, str] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
     beside: Beside | None = None
-    """Figures of the same study from elsewhere that are shown beside its own."""
+    """Figures of the same study from elsewhere, for comparison."""
 
     @property
     def results(self) -> Results:

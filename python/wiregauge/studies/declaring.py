@@ -37,7 +37,7 @@ class Part:
     """One test of the study; its run directory is `runs/NAME` of the study directory.
 
     `settings` are those of `--set`, by size; a size without an entry runs the file as it is. `settings_on` has those of
-    a bench that wants others. `not_on` says why a bench does not carry it: its cells are listed with that reason, and
+    a bench that needs others. `not_on` says why a bench cannot run it: its cells are listed with that reason, and
     never left out silently. A size of `not_in` leaves the part out likewise.
     """
 

@@ -208,5 +208,5 @@ def _within(published: Published, ours: float | None, low: float | None, high: f
     if criterion.kind == "at-least":
         return ours >= theirs
     allowed = criterion.size * abs(theirs) if criterion.kind == "relative" else criterion.size
-    # What was printed with so many digits is compared with so many: 0.1 + 0.2 is not beyond 0.3.
+    # Compare with as many digits as were printed: 0.1 + 0.2 is not beyond 0.3.
     return abs(ours - theirs) <= allowed * (1 + 1e-12)

@@ -18,4 +18,4 @@ class BeyondError(Exception):
 
 
 class StopError(Exception):
-    """Somebody stopped it, or the time that was given is over; what was measured is kept."""
+    """The user stopped the session, or its time is up; finished trials are stored."""

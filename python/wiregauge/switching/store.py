@@ -30,7 +30,7 @@ class Store:
         self.asked = asked
         self._lines = lines
         self.kept = len(lines)
-        """How many trials were there when it was opened."""
+        """The number of trials that were stored when it was opened."""
 
     @classmethod
     def begin(cls, place: Path, asked: dict[str, Any]) -> Store:
