@@ -1,4 +1,4 @@
-//! The agent: the program that plays a role of the network under test, and the service the testmaster controls it by.
+//! Agent: the program that plays a role of the network under test, and the service by which the testmaster controls it.
 //!
 //! | module | what it is for |
 //! | --- | --- |

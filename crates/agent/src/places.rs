@@ -1,23 +1,23 @@
-//! Where an agent keeps what it keeps, unless somebody names a place.
+//! Default folders of an agent.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Of the programs of root.
+/// State directory of root's programs.
 const OF_ROOT: &str = "/var/lib/wiregauge";
-/// Below the home of anybody else.
+/// State directory of other users, relative to the home directory.
 const OF_OTHERS: &str = ".local/state/wiregauge";
 
-/// The usual folder for `kind`: below the state directory of the service that this program is, root's, or the user's.
-/// `None` where there is none, because HOME is not set.
+/// Default folder for `kind`: below the state directory of the systemd service, of root, or of the user. `None` if HOME
+/// is not set.
 pub fn usual(kind: &str) -> Option<PathBuf> {
     let told = |name| env::var_os(name).filter(|value| !value.is_empty());
     chosen(told("STATE_DIRECTORY"), wg_net::host::is_root(), told("HOME")).map(|folder| folder.join(kind))
 }
 
-/// `service` as systemd.exec(5) has it: several folders are separated by colons, and the first is ours.
+/// Folder from `service`, a colon-separated list as in systemd.exec(5), of which the first entry is used.
 fn chosen(service: Option<OsString>, root: bool, home: Option<OsString>) -> Option<PathBuf> {
     let first = service.as_ref().and_then(|all| all.as_bytes().split(|byte| *byte == b':').next());
     match first {

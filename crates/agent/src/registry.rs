@@ -1,8 +1,8 @@
-//! The roles an agent can play, a line each.
+//! Roles that an agent can play.
 
 use crate::control::role::Role;
 use crate::end_system::EndSystem;
 use crate::network::NetworkBetween;
 
-/// All of them; the first that plays what is asked for is taken.
+/// All roles; the first that supports the request is used.
 pub static ROLES: &[&dyn Role] = &[&NetworkBetween, &EndSystem];

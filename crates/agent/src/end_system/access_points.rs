@@ -1,4 +1,4 @@
-//! The interface of a run and its access points: found, checked, opened, described.
+//! Interface and access points of a run: lookup, checks, opening and description.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddrV4;
@@ -12,10 +12,10 @@ use crate::end_system::assignment::{Assignment, DISCARD_PORT, PROBE_PORT, RAW_ET
 use crate::end_system::servicing::LONGEST_SLEEP_MS;
 use crate::recording::remote_log::RemoteLog;
 
-/// The interface by which a host's messages come to itself.
+/// Name of the loopback interface, over which a host sends messages to itself.
 const LOOPBACK: &str = "lo";
 
-/// The interface of the end system's port, which has to have the address that the plan gives it.
+/// Interface of the end system's port; an error if the interface lacks the address that the plan assigns.
 pub(super) fn check_interface(setup: &Setup, assignment: &Assignment) -> Result<Interface, OpenError> {
     let name = match &setup.ports[..] {
         [one] if one.port == assignment.port.0 => &one.interface,
@@ -73,10 +73,10 @@ pub(super) fn open(
     Ok(socket)
 }
 
-/// UDP port that a log over the network comes from.
+/// UDP source port of a log sent over the network.
 const LOG_PORT: u16 = PROBE_PORT + 2;
 
-/// The log that this host sends over the network, where it has one.
+/// Sender of this host's log over the network, if the plan has one.
 pub(super) fn open_log(assignment: &Assignment) -> Result<Option<RemoteLog>, OpenError> {
     let Some((to, records, length)) = assignment.remote_log else { return Ok(None) };
     let from = SocketAddrV4::new(assignment.address().ipv4, LOG_PORT);
@@ -87,30 +87,30 @@ pub(super) fn open_log(assignment: &Assignment) -> Result<Option<RemoteLog>, Ope
     })
 }
 
-/// Whether frames of an access point may have a tag.
+/// True if frames of the access point may have a tag.
 fn is_tagged(assignment: &Assignment, access: AccessKind) -> bool {
     assignment.flows.iter().any(|facts| facts.access == access && facts.vlan_tci.is_some())
 }
 
-/// Where frames of an access point lead that come here.
+/// Destination addresses of the frames that arrive here at an access point.
 fn macs(assignment: &Assignment, access: AccessKind) -> Vec<MacRange> {
     let flows = assignment.flows.iter().filter(|facts| facts.access == access);
     let mut macs: BTreeSet<MacRange> = flows.flat_map(|facts| assignment.macs_here(facts)).collect();
-    // Critical traffic has no address of a station.
+    // Critical traffic has no station address.
     if matches!(access, AccessKind::Raw | AccessKind::Loopback) {
         macs.insert(assignment.address().mac.into());
     }
     macs.into_iter().collect()
 }
 
-/// The same of datagrams in whole frames.
+/// Targets of the datagrams in whole frames that arrive here at an access point.
 fn targets(assignment: &Assignment, access: AccessKind) -> Vec<Target> {
     let flows = assignment.flows.iter().filter(|facts| facts.access == access);
     let targets: BTreeSet<Target> = flows.flat_map(|facts| assignment.targets_here(facts)).collect();
     targets.into_iter().collect()
 }
 
-/// Sockets for ports of this host that only a packet socket listens to: the host would answer that nobody does.
+/// Sockets bound to the ports that only a packet socket reads, so that the host sends no "port unreachable".
 ///
 /// # Errors
 /// A port is in use.

@@ -13,8 +13,8 @@ use wg_plan::{Addresses, Flow, NetworkId, NodeIndex, Protocol};
 
 use wg_plan::wire::PROBE_PORT;
 
-/// UDP port streams come from that may leave by the host's own stack: a connected socket at the access point's port
-/// would take what is sent there.
+/// UDP source port of streams that may leave through the host's own stack. A socket connected from the access point's
+/// port would receive messages meant for the access point.
 const STREAM_PORT: u16 = PROBE_PORT + 1;
 
 /// A kind of access point.
@@ -24,21 +24,21 @@ pub enum AccessKind {
     Udp,
     /// A packet socket for raw messages.
     Raw,
-    /// A packet socket for UDP messages in frames that the kernel's stack would not write, or not take: with addresses
-    /// of their own, a tag, a code point, or to a group.
+    /// A packet socket for UDP messages in frames that the kernel's stack does not write or does not accept: own
+    /// addresses, a tag, a code point, or a group address.
     Frames,
-    /// The same for best effort beside critical traffic.
+    /// As `Frames`, for best-effort traffic beside critical traffic.
     Be,
-    /// A packet socket for frames of virtual links.
+    /// A packet socket for frames of virtual links (rate-constrained traffic).
     Rc,
-    /// A packet socket for frames of critical-traffic identifiers.
+    /// A packet socket for frames with critical-traffic identifiers (time-triggered traffic).
     Tt,
-    /// A packet socket at the host's loopback, for raw messages to itself.
+    /// A packet socket on the host's loopback, for raw messages to itself.
     Loopback,
 }
 
 impl AccessKind {
-    /// That of a flow; `tagged_by_host` where filters of the hosts' interfaces give and take its tag.
+    /// Access point of a flow; `tagged_by_host`: filters of the hosts' interfaces add and remove the flow's tag.
     pub fn of(flow: &Flow, tagged_by_host: bool) -> Self {
         let addresses = &flow.addresses;
         match flow.protocol {
@@ -48,7 +48,7 @@ impl AccessKind {
             Protocol::Rc => Self::Rc,
             Protocol::Udp | Protocol::Be if flow.is_loopback() => Self::Udp,
             Protocol::Be => Self::Be,
-            // A source address from elsewhere may be refused by the host's reverse path filter.
+            // The host's reverse path filter may drop a foreign source address.
             Protocol::Udp if !addresses.leads_home() || addresses.ipv4.source.is_some() => Self::Frames,
             Protocol::Udp if flow.dscp != 0 || !flow.also_to.is_empty() => Self::Frames,
             Protocol::Udp if flow.vlan.is_some() && !tagged_by_host => Self::Frames,
@@ -56,7 +56,7 @@ impl AccessKind {
         }
     }
 
-    /// Its name in grants and reports.
+    /// Name in grants and reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Udp => "udp",
@@ -69,47 +69,47 @@ impl AccessKind {
         }
     }
 
-    /// Whether messages are UDP datagrams in whole frames: what a padded one holds is known by its header.
+    /// True if messages are UDP datagrams in whole frames; the header gives the length of a padded message.
     pub const fn is_datagrams(self) -> bool {
         matches!(self, Self::Frames | Self::Be | Self::Rc)
     }
 
-    /// Whether it takes what leads to a UDP port of the host, as others of these kinds do at the same time: of a
-    /// message that several of them see, the one of its flow tells.
+    /// True if the access point receives everything sent to a UDP port of the host. Several kinds do so at once; a
+    /// message that more than one receives is counted at the access point of its flow.
     pub const fn shares_ports(self) -> bool {
         matches!(self, Self::Udp | Self::Frames | Self::Be)
     }
 }
 
-/// An end system as frames name it.
+/// Index and addresses of an end system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Station {
-    /// Its index in the plan.
+    /// Index in the plan.
     pub node: NodeIndex,
-    /// Its addresses.
+    /// MAC and IPv4 address.
     pub address: Address,
 }
 
-/// What the frames of a flow carry round their messages, whichever of its end systems sends them.
+/// Headers and trailers of a flow's frames, the same for every sending end system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameHeaders {
     protocol: Protocol,
     tag: Option<Tag>,
     dscp: u8,
-    /// Addresses in place of those of its end systems.
+    /// Addresses that replace those of the end systems.
     pub addresses: Addresses,
-    /// Where it has several receivers.
+    /// Group addresses, if the flow has several receivers.
     group: Option<(MacAddress, [u8; 4])>,
-    /// What its destination names in place of a station: a virtual link, or a critical-traffic identifier.
+    /// Virtual link or critical-traffic identifier in the destination address.
     critical: u16,
-    /// Interface of its senders, as their addresses of virtual links name it.
+    /// Interface number in the source addresses of virtual links.
     interface: u8,
-    /// Port that its datagrams come from where the test gives none.
+    /// UDP source port, if the test gives none.
     source_port: u16,
 }
 
 impl FrameHeaders {
-    /// Those of a flow with this access point.
+    /// Headers of a flow with this access point.
     pub fn new(flow: &Flow, access: AccessKind) -> Self {
         let link = flow.virtual_link.map(|link| link.id);
         let schedule = || flow.schedule.as_ref().map(|schedule| schedule.id);
@@ -129,7 +129,7 @@ impl FrameHeaders {
         }
     }
 
-    /// Everything round message `sequence` from its sender; `to` is its first receiver.
+    /// Headers of message `sequence` from its sender; `to` is the first receiver.
     pub fn outward(&self, from: Station, to: Address, sequence: u32) -> Envelope {
         let own = &self.addresses;
         let group = self.group.map(|(mac, _)| mac);
@@ -154,8 +154,8 @@ impl FrameHeaders {
         Envelope { destination, source, tag: self.tag, carrier: self.carrier(udp) }
     }
 
-    /// Everything round a message that a relay sends on to `to`, on the virtual link `link` where it has one: what
-    /// relays send has the addresses of its end systems.
+    /// Headers of a message that a relay returns to `to`, on the virtual link `link` if given. Relayed messages have
+    /// the addresses of their end systems.
     pub fn returned(&self, from: Station, to: Address, link: Option<VirtualLinkId>) -> Envelope {
         if let (Protocol::Rc, Some(link)) = (self.protocol, link) {
             return self.on_link(from.node, link);
@@ -168,13 +168,13 @@ impl FrameHeaders {
         }
     }
 
-    /// Which destination addresses its messages have where they arrive.
+    /// Destination addresses of the messages at the receiver.
     pub fn macs(&self, from: Station, to: Address) -> MacRange {
         let first = self.outward(from, to, 0).destination.0;
         MacRange { first, count: self.addresses.macs.destination.unwrap_or(1).max(1) }
     }
 
-    /// What tells its datagrams where they arrive.
+    /// Match for the datagrams at the receiver.
     pub fn target(&self, from: Station, to: Address) -> Target {
         let at = match self.outward(from, to, 0).carrier {
             Carrier::Udp { destination, .. } => destination,
@@ -202,14 +202,14 @@ impl FrameHeaders {
 /// Address of an end system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Address {
-    /// Of its interface under test.
+    /// MAC address of the interface under test.
     pub mac: [u8; 6],
-    /// Of the same.
+    /// IPv4 address of the interface under test.
     pub ipv4: Ipv4Addr,
 }
 
 impl Address {
-    /// Where its UDP access point listens.
+    /// Address and port of the UDP access point.
     pub fn probes(self) -> SocketAddrV4 {
         SocketAddrV4::new(self.ipv4, PROBE_PORT)
     }

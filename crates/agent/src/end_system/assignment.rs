@@ -185,19 +185,19 @@ pub struct SendTask {
     pub stream: bool,
 }
 
-/// An injector.
+/// Injector task of this end system.
 #[derive(Clone, Debug)]
 pub struct LoadTask {
-    /// Its place in the plan, from 0.
+    /// Index in the plan, from 0.
     pub number: u32,
     /// The task.
     pub inject: Inject,
-    /// Its bursts.
+    /// Times of the bursts.
     pub schedule: Schedule,
 }
 
 impl LoadTask {
-    /// What stands for the flow in its probe headers.
+    /// Flow number in the probe headers of the load.
     pub fn flow(&self) -> u16 {
         // A plan has 4096 injectors at most.
         u16::try_from(self.number % 65_534).unwrap_or(0) + 1
@@ -213,12 +213,12 @@ pub struct RelayTask {
     pub flow: u16,
 }
 
-/// All of it.
+/// Tasks, flows and settings of one end system in a run.
 #[derive(Clone, Debug)]
 pub struct Assignment {
     /// Name of this end system.
     pub name: String,
-    /// Its index in the plan.
+    /// Index in the plan.
     pub node: NodeIndex,
     /// Seed of the run.
     pub seed: u64,
@@ -230,7 +230,7 @@ pub struct Assignment {
     by_id: Vec<u16>,
     /// Sender tasks here.
     pub sends: Vec<SendTask>,
-    /// When the messages of flows that end here are due, by positions, where their senders keep to the plan.
+    /// Due times of messages that end here, by flow position; only flows whose senders keep to the plan.
     pub due: Vec<(u16, Schedule)>,
     /// Flows with a receiver task here.
     pub receives: Vec<u16>,
@@ -238,34 +238,34 @@ pub struct Assignment {
     pub relays: Vec<RelayTask>,
     /// Injector tasks here.
     pub loads: Vec<Arc<LoadTask>>,
-    /// Injector tasks elsewhere that lead here.
+    /// Injector tasks of other end systems that send to this one.
     pub loads_to_here: Vec<Arc<LoadTask>>,
-    /// Where this host's log goes over the network: to whom, records in a frame, and bytes of each.
+    /// Destination of this host's log over the network, records per frame, and bytes per record.
     pub remote_log: Option<(SocketAddrV4, u32, u32)>,
-    /// Bytes to keep of each frame, where there is a capture task here.
+    /// Bytes kept of each captured frame, if there is a capture task here.
     pub capture_snap: Option<u32>,
     /// Port of this end system on the network under test, from 1, and the rate of its link.
     pub port: (u16, Option<u64>),
-    /// Kinds of access points: UDP and raw ones that are used anywhere in the run, so that an end system sees also what
-    /// nobody planned for it; of the others those by which messages leave or come here.
+    /// Kinds of access points. UDP and raw ones are opened if the run uses them anywhere, so that unplanned messages
+    /// are seen too; the others only if messages leave or arrive here by them.
     pub accesses: Vec<AccessKind>,
     /// End of the measured part: the last intended send of any sender, or the planned duration without one.
     pub last_send: RunTime,
     /// End of the measured part as the test declares it.
     measured_until: RunTime,
-    /// Wait for frames still under way.
+    /// Wait for frames in transit after the measured part.
     pub drain: Span,
     /// TSN settings of this host's interface.
     pub tsn: Option<Box<HostTsn>>,
 }
 
-/// What may wait while a task has no core.
+/// Time for which messages may queue while a task has no core.
 const HALF_A_SECOND: Span = Span::from_millis(500);
-/// Messages a second up to which a servicing thread keeps its schedule beside its other duties, as a period in ns.
+/// Shortest mean period, ns, that a servicing thread keeps beside its other duties.
 const STREAM_PERIOD_NS: i64 = 50_000;
 
-/// Whether a thread of its own sends the flow: where the test asks for what only such a thread does, and where messages
-/// come faster than a servicing thread, whose spinning is rationed, can keep their times.
+/// True if a thread of its own sends the flow: the test requests a function that only such a thread has, or the message
+/// rate is too high for a servicing thread, whose spinning is limited.
 fn is_stream(send: &Send, run: &Run) -> bool {
     let flow = run.flows.iter().find(|flow| flow.id == send.flow);
     let own = flow.is_some_and(|flow| !flow.addresses.is_none());
@@ -276,12 +276,12 @@ fn is_stream(send: &Send, run: &Run) -> bool {
         _ => send.period.as_nanos_floor(),
     };
     let fast = each_ns < STREAM_PERIOD_NS && send.fill == wg_plan::Fill::Sequential;
-    // A host's raw messages to itself leave by its loopback, where no stream goes.
+    // Raw messages from a host to itself use the loopback, which streams do not support.
     let to_itself = flow.is_some_and(|flow| flow.is_loopback() && flow.protocol == Protocol::Raw);
     !relayed && !to_itself && (send.is_stream() || fast || own)
 }
 
-/// What is an interface card's to do, where there is none.
+/// Error if the run uses functions of an interface card and there is none.
 fn refuse_without_card(run: &Run) -> Result<(), AssignmentError> {
     for flow in &run.flows {
         let what = match flow.protocol {
@@ -296,7 +296,7 @@ fn refuse_without_card(run: &Run) -> Result<(), AssignmentError> {
     Ok(())
 }
 
-/// Whether filters of the hosts' interfaces tag what the sockets of this flow send; a relay's host is one of them.
+/// True if filters of the hosts' interfaces tag the frames of this flow, relay hosts included.
 fn is_tagged_by_hosts(network: &Network, run: &Run, flow: &Flow, card: bool) -> bool {
     let has_tsn = |node: NodeIndex| network.nodes.get(usize::from(node)).is_some_and(|one| one.tsn.is_some());
     let mut back = run.relays.iter().filter(|relay| relay.flow == flow.id).map(|relay| relay.on);
@@ -304,8 +304,8 @@ fn is_tagged_by_hosts(network: &Network, run: &Run, flow: &Flow, card: bool) -> 
 }
 
 impl Assignment {
-    /// The part of end system `node` in `run`; `card`: its frames meet its interface card, which the network plays, at
-    /// the other end of its link.
+    /// Assignment of end system `node` in `run`; `card`: an interface card, simulated by the network, is at the other
+    /// end of its link.
     ///
     /// # Errors
     /// The plan contradicts itself or asks for what an agent cannot do.
@@ -386,7 +386,7 @@ impl Assignment {
         Ok(assignment)
     }
 
-    /// The kinds of access points that this end system has.
+    /// Access points of this end system.
     fn accesses_here(&self, run: &Run) -> Vec<AccessKind> {
         let misdirected_here = |flow: FlowId| {
             let faults = run.relays.iter().filter(|relay| relay.flow == flow).flat_map(|relay| &relay.faults);
@@ -516,7 +516,7 @@ impl Assignment {
         Ok(())
     }
 
-    /// Answers with a number of their own: like messages of the flow, and told apart from those of its other relays.
+    /// Adds answers with their own flow number, which distinguishes them from those of other relays.
     fn add_answers(&mut self, relay: &Relay, flow: u16, answers_as: FlowId) -> Result<(), AssignmentError> {
         let slot = &mut self.by_id[usize::from(answers_as)];
         if *slot != u16::MAX {
@@ -542,37 +542,36 @@ impl Assignment {
         self.find(flow).ok_or(AssignmentError::UnknownFlow { flow })
     }
 
-    /// Until when background load goes on: through the measured part and half of the drain, so that the last messages
-    /// meet it on their way and its own last frames still arrive.
+    /// End of background load: the end of the measured part plus half of the drain, so that the last messages still
+    /// meet load and the last load frames still arrive.
     pub fn load_until(&self) -> RunTime {
         let half = Span::from_picos(self.drain.as_picos() / 2);
         (self.measured_until.max(self.last_send) + half).min(self.last_send + self.drain)
     }
 
-    /// Position in the flow table of this flow number.
+    /// Position of a flow number in the flow table.
     pub fn find(&self, flow: FlowId) -> Option<u16> {
         Some(self.by_id[usize::from(flow)]).filter(|at| *at != u16::MAX)
     }
 
-    /// Position and facts of this flow number.
+    /// Position and facts of a flow number.
     pub fn flow(&self, flow: FlowId) -> Option<(u16, &FlowFacts)> {
         let at = self.find(flow)?;
         self.flows.get(usize::from(at)).map(|facts| (at, facts))
     }
 
-    /// Everything round message `sequence` of a flow from its sender.
+    /// Headers of message `sequence` of a flow from its sender.
     pub fn outward(&self, facts: &FlowFacts, sequence: u32) -> Envelope {
         facts.headers.outward(self.station(facts.from), self.first_address(facts), sequence)
     }
 
-    /// Everything round a message of a flow that this end system sends on to `to`, on the virtual link `link` where it
-    /// has one.
+    /// Headers of a message that this end system returns to `to`, on the virtual link `link` if given.
     pub fn returned(&self, facts: &FlowFacts, to: NodeIndex, link: Option<VirtualLinkId>) -> Envelope {
         facts.headers.returned(self.station(self.node), self.addresses[usize::from(to)], link)
     }
 
-    /// The destination addresses that messages of a flow have where they come here: as a receiver's, as its sender's
-    /// back from relays, or led astray.
+    /// Destination addresses of a flow's messages that arrive here: as receiver, as sender of relayed messages, or
+    /// misrouted.
     pub fn macs_here(&self, facts: &FlowFacts) -> Vec<MacRange> {
         let mut macs = Vec::new();
         if facts.receivers.contains(&self.node) {
@@ -584,7 +583,7 @@ impl Assignment {
         macs
     }
 
-    /// What tells the datagrams of a flow where they come here, likewise.
+    /// Matches for a flow's datagrams that arrive here, in the same cases.
     pub fn targets_here(&self, facts: &FlowFacts) -> Vec<Target> {
         let own = self.address();
         let mut targets = Vec::new();
@@ -610,28 +609,28 @@ impl Assignment {
         self.addresses[usize::from(self.node)]
     }
 
-    /// Senders, relays and injectors that use the link of this end system.
+    /// Number of senders, relays and injectors that use the link of this end system.
     pub fn sources_here(&self) -> usize {
         self.sends.len() + self.relays.len() + self.loads.len()
     }
 
-    /// Whether nothing else goes by this link and nothing holds frames back, so that queues may be passed by.
+    /// True if no other traffic uses this link and nothing delays frames, so that queues may be bypassed.
     pub fn may_pass_queues(&self) -> bool {
         self.sources_here() == 1 && self.tsn.as_ref().is_none_or(|tsn| tsn.classes.is_empty())
     }
 
-    /// The priority that filters give to frames of this flow here.
+    /// Priority that filters assign to frames of this flow on this host.
     pub fn priority(&self, facts: &FlowFacts) -> u8 {
         let tag = facts.vlan_tci.map(|tci| (tci >> 13) as u8);
         self.tsn.as_ref().map_or(0, |tsn| tsn.priority_of(facts.id, tag))
     }
 
-    /// Messages the senders here will send, warm-up included.
+    /// Number of messages that the senders of this end system send, warm-up included.
     pub fn to_send(&self) -> u64 {
         self.sends.iter().map(|task| task.schedule.total()).sum()
     }
 
-    /// How many messages may come here by `access`, as a guide for the sizes of queues.
+    /// Estimated number of messages that arrive by `access`, for queue sizes.
     pub fn expected(&self, access: AccessKind) -> Expected {
         let expected = self.flows.iter().filter(|f| f.access == access && f.role != FlowRole::Unexpected);
         let mut arrivals = Expected { in_all: 0, at_once: 0 };
@@ -650,17 +649,17 @@ fn port_of(network: &Network, run: &Run, node: NodeIndex) -> (u16, Option<u64>) 
     found.map_or((1, None), |(port, rate)| (port, Some(run.link_rate.unwrap_or(rate).bits_per_second())))
 }
 
-/// Messages that may arrive at an access point.
+/// Number of messages that may arrive at an access point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expected {
-    /// In the whole run.
+    /// Messages in the whole run.
     pub in_all: u64,
-    /// In half a second: what may wait while a task has no core.
+    /// Messages in half a second, which may queue while a task has no core.
     pub at_once: u64,
 }
 
-/// Bytes of a message whose payload is of `payload` bytes: a sequence number that lies within the payload is its last
-/// byte, unless the frame is padded.
+/// Bytes of a message with a payload of `payload` bytes. A sequence number within the payload is its last byte, unless
+/// the frame is padded.
 fn message_length(protocol: Protocol, frame: u16, payload: u16) -> u16 {
     let around = ethernet::HEADER_LEN + DATAGRAM_HEADER_LEN + SEQUENCE_LEN + FCS_LEN;
     match protocol {
@@ -671,7 +670,7 @@ fn message_length(protocol: Protocol, frame: u16, payload: u16) -> u16 {
     }
 }
 
-/// A length of the plan, which has no frame that is longer.
+/// Frame length of the plan as `u16`; the plan has no longer frames.
 fn short(length: u32) -> u16 {
     u16::try_from(length).unwrap_or(u16::MAX)
 }

@@ -1,5 +1,5 @@
-//! A thread of an injector that sends a burst, frame by frame, and sleeps, as the flooders of the MAPS test bed did:
-//! nothing keeps its schedule, so each burst is later by what sending and sleeping took before.
+//! Injector thread that sends a burst frame by frame and then sleeps, as the flooders of the MAPS test bed did. It
+//! keeps no schedule: the time taken by sending and sleeping delays every later burst.
 
 use std::io;
 use std::sync::Arc;
@@ -13,21 +13,21 @@ use wg_net::transmit::Transmitter;
 use crate::end_system::servicing::LONGEST_SLEEP_MS;
 use crate::stream::paced_sender::{FrameTemplate, PacedStats};
 
-/// The part of one thread in an injector.
+/// One thread of an injector.
 #[derive(Clone, Debug)]
 pub struct Flooder {
-    /// When it begins.
+    /// Start time.
     pub begins: RunTime,
-    /// What it asks to sleep after a burst.
+    /// Requested sleep after a burst.
     pub sleep: Span,
-    /// Frames of a burst.
+    /// Frames per burst.
     pub burst: u32,
-    /// The next number of a frame, which all threads of the injector share: no number comes twice.
+    /// Next frame number, shared by all threads of the injector so that numbers are unique.
     pub numbers: Arc<AtomicU32>,
 }
 
 impl Flooder {
-    /// The threads of an injector, which begin one interval after the other.
+    /// Threads of an injector, started one interval apart.
     pub fn all(threads: u16, interval: Span, burst: u32) -> Vec<Self> {
         let numbers = Arc::new(AtomicU32::new(0));
         let times = |n: u16| interval.checked_mul(i64::from(n)).unwrap_or(Span::from_picos(i64::MAX / 2));
@@ -43,7 +43,7 @@ impl Flooder {
     /// Sends until `until` or until told to stop.
     ///
     /// # Errors
-    /// The way out is unusable; what was sent until then is in the figures.
+    /// The backend is unusable; frames sent until then are in the figures.
     pub fn run(
         &self,
         transmitter: &mut Transmitter,

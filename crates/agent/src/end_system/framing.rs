@@ -1,4 +1,4 @@
-//! Builds whole frames, and checks received ones.
+//! Builds whole frames and checks received ones.
 
 use std::ops::Range;
 
@@ -14,12 +14,12 @@ use crate::end_system::assignment::{Assignment, FlowFacts};
 use crate::end_system::buffer::{Buffer, MAX_PAYLOAD, PAYLOAD_AT};
 use crate::recording::record_ring::MessageInfo;
 
-/// Writes everything round the payload (nothing for UDP sockets, whose headers the kernel writes) and returns the bytes
-/// to hand to the access point. The frame of a virtual link ends with `number`: its card numbers it, and until then the
-/// byte names the sub-virtual-link, which nothing else in the frame does.
+/// Writes the headers and trailer around the payload (none for UDP sockets, whose headers the kernel writes) and
+/// returns the byte range to send. The frame of a virtual link ends with `number`: until the card inserts the sequence
+/// number, this byte identifies the sub-virtual-link.
 pub fn write_headers(buffer: &mut Buffer, facts: &FlowFacts, envelope: &Envelope, number: u8) -> Range<u16> {
     let payload = usize::from(facts.payload).min(MAX_PAYLOAD);
-    // Within a buffer, which is far shorter.
+    // Always within a buffer, whose length fits `u16`.
     let place = |at: usize| u16::try_from(at).unwrap_or(u16::MAX);
     if facts.access == AccessKind::Udp {
         return place(PAYLOAD_AT)..place(PAYLOAD_AT + payload);
@@ -30,13 +30,13 @@ pub fn write_headers(buffer: &mut Buffer, facts: &FlowFacts, envelope: &Envelope
         Protocol::Rc => envelope.close_numbered(room, payload, number),
         _ => envelope.close(room, payload),
     };
-    // The assignment admits only payloads whose frames fit.
+    // The assignment admits only payloads that fit in a frame.
     let length = closed.map_or(0, |frame| frame.len());
     place(start)..place(start + length)
 }
 
-/// Where an access point's frames are received into a buffer, so that an untagged frame without options has its payload
-/// where payloads are.
+/// Buffer offset for received frames, so that the payload of an untagged frame without options is at
+/// [`PAYLOAD_AT`](super::buffer::PAYLOAD_AT).
 pub const fn receive_at(access: AccessKind) -> usize {
     match access {
         AccessKind::Udp => PAYLOAD_AT,
@@ -47,8 +47,8 @@ pub const fn receive_at(access: AccessKind) -> usize {
     }
 }
 
-/// Moves the UDP payload of a whole frame, which begins where its kind is received, to where payloads begin, if it is
-/// not there; its length, 0 where there is none.
+/// Moves the UDP payload of a whole frame received at `begin` to the payload offset, if it is elsewhere. Returns its
+/// length, 0 if there is none.
 pub fn bare(buffer: &mut Buffer, begin: usize, len: usize) -> usize {
     let frame = buffer.bytes.get(begin..(begin + len).min(buffer.bytes.len()));
     let Some((payload, length)) = frame.and_then(udp_payload) else { return 0 };
@@ -60,7 +60,7 @@ pub fn bare(buffer: &mut Buffer, begin: usize, len: usize) -> usize {
     length
 }
 
-/// Where the UDP payload of a frame without FCS and tag lies, and its length.
+/// Offset and length of the UDP payload of a frame without FCS and tag.
 fn udp_payload(frame: &[u8]) -> Option<(usize, usize)> {
     let packet = frame.get(ethernet::HEADER_LEN..)?;
     if frame[12..14] != EtherType::IPV4.get().to_be_bytes() {
@@ -76,21 +76,21 @@ fn udp_payload(frame: &[u8]) -> Option<(usize, usize)> {
 /// The result of checking a received payload.
 #[derive(Clone, Copy, Debug)]
 pub struct Inspected {
-    /// Its header; meaningless for a foreign frame.
+    /// Probe header; undefined for a foreign frame.
     pub probe: Probe,
-    /// Position of its flow in the table.
+    /// Position of its flow in the flow table.
     pub flow: Option<u16>,
-    /// Verdict on the CRC.
+    /// Result of the CRC check.
     pub crc: Crc,
-    /// Whether this end system is where the message should be on this leg.
+    /// True if this end system is a valid destination of the message on this leg.
     pub belongs_here: bool,
     /// Bytes of payload without padding.
     pub payload: u16,
-    /// For the records.
+    /// Message fields for the records.
     pub seen: MessageInfo,
 }
 
-/// Length of the payload without padding: a raw frame has no length field, so the plan tells.
+/// Length of the payload without padding. A raw frame has no length field, so the planned length applies.
 pub fn trimmed(facts: Option<&FlowFacts>, payload: u16) -> u16 {
     match facts {
         Some(facts) if facts.payload > 0 && matches!(facts.protocol, Protocol::Raw | Protocol::Tt) => {
@@ -125,7 +125,7 @@ pub fn inspect(assignment: &Assignment, buffer: &Buffer, payload: u16, length: u
     Inspected { probe, flow: known.map(|(at, _)| at), crc, belongs_here, payload, seen }
 }
 
-/// Whether a message with these flags belongs on `node`.
+/// True if a message with these flags is meant for `node`.
 pub fn belongs_here(facts: &FlowFacts, flags: ProbeFlags, node: NodeIndex) -> bool {
     if flags.has(ProbeFlags::RETURN) {
         facts.relayed && facts.from == node

@@ -1,9 +1,9 @@
-//! Which flows of an end system have figures while a run goes on: those under test that begin or end at it.
+//! Flows of an end system with live figures during a run: flows under test that start or end here.
 
 use crate::end_system::assignment::{Assignment, FlowRole};
 use crate::recording::live::{LiveFlow, LivePart};
 
-/// In the order of the plan.
+/// Live flows in the order of the plan.
 pub(super) fn of(assignment: &Assignment) -> Vec<LiveFlow> {
     (0_u16..)
         .zip(&assignment.flows)

@@ -1,4 +1,4 @@
-//! The sink of background load: counts every frame of it.
+//! Receiver of background load; counts every frame.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,47 +12,47 @@ use crate::end_system::assignment::{Assignment, DISCARD_PORT, LoadTask};
 use crate::stream::account::{Account, Accounts, Expected};
 use crate::stream::receiver::{RxBackend, StreamReceiver};
 
-/// How long one wait for frames may last, ms.
+/// Longest single wait for frames, ms.
 const WAIT_MS: i32 = 20;
-/// Rounds after the end of the run in which frames that wait are still taken.
+/// Receive calls after the end of the run, for frames still queued.
 const LAST_ROUNDS: usize = 1_000;
 
-/// A receiver that waits for the run.
+/// Open receiver before the start of the run.
 pub struct LoadSink {
     receiver: StreamReceiver,
     why: String,
     expected: Vec<Expected>,
 }
 
-/// What it got.
+/// Counts of background load received.
 pub struct LoadSinkStats {
-    /// How frames came in.
+    /// Receive backend.
     pub backend: &'static str,
-    /// Why so.
+    /// Reason for the backend.
     pub why: String,
-    /// By load, in the order of the plan.
+    /// Accounts by load, in the order of the plan.
     pub accounts: Vec<Account>,
-    /// Frames to the load's port that belong to none of them.
+    /// Frames to the load's port that belong to no load.
     pub foreign: u64,
-    /// Frames that found no room.
+    /// Frames dropped for lack of buffer space.
     pub drops: RxDrops,
-    /// What went wrong.
+    /// First error.
     pub failure: Option<String>,
 }
 
 impl LoadSink {
-    /// Opens the receiver of the loads that lead here; `card`: from the network that is played. A host that refuses it
-    /// leaves the load without an account, and the reason is the text.
+    /// Opens the receiver of the loads sent to this end system; `card`: they come from the simulated network. If the
+    /// host refuses, the load has no account.
     ///
     /// # Errors
-    /// Why there is no account.
+    /// The reason why there is no account.
     pub fn open(assignment: &Assignment, interface: &Interface, card: bool) -> Result<Self, String> {
         let loads: &[Arc<LoadTask>] = &assignment.loads_to_here;
         let filter = FrameFilter { udp_ports: vec![DISCARD_PORT], ether_type: None };
-        // What AF_XDP takes in never comes by a capture, and a capture is to show what comes.
+        // A frame received by AF_XDP never reaches a capture, and a capture must show all arrivals.
         let beside_capture =
             (RxBackend::Ring, "the capture on this interface would not see frames received by AF_XDP");
-        // A third of the time that the network has for a frame, which takes it up to the receiver.
+        // A third of the time that the network has to deliver a frame to the receiver.
         let from_model = (
             RxBackend::Ring,
             "frames of the model are socket buffers, which AF_XDP would have to copy first",
@@ -76,7 +76,7 @@ impl LoadSink {
         Ok(Self { receiver, why, expected })
     }
 
-    /// Takes frames until `stop`.
+    /// Receives frames until `stop` is set.
     pub fn run(mut self, epoch: Epoch, stop: &AtomicBool) -> LoadSinkStats {
         let mut accounts = Accounts::new(epoch, &self.expected);
         let mut failure = None;

@@ -1,4 +1,4 @@
-//! The sender task: builds messages ahead of their time, so that the servicing thread has nothing to do but send.
+//! Sender task: builds messages ahead of their due time, so that the servicing thread only sends them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use crate::end_system::assignment::{Assignment, SendTask};
 use crate::end_system::buffer::{Buffer, Outgoing};
 use crate::end_system::framing;
 
-/// How far ahead messages are built, ns, within the limits below.
+/// Time by which messages are built ahead, ns, within the limits below.
 const AHEAD: i64 = 200_000_000;
 const LEAST_AHEAD: i64 = 16;
 const MAX_AHEAD: i64 = 4096;
@@ -30,9 +30,9 @@ pub struct MessageBuilder {
 
 /// The servicing thread's ends of a feed.
 pub struct BuilderQueues {
-    /// Messages to send.
+    /// Messages to be sent.
     pub outbox: Consumer<Outgoing>,
-    /// Where their buffers go afterwards.
+    /// Return path of their buffers.
     pub home: Producer<Buffer>,
 }
 
@@ -58,7 +58,7 @@ impl MessageBuilder {
         )
     }
 
-    /// Builds messages while there are buffers. False: all were built.
+    /// Builds messages while there are free buffers; false if all messages are built.
     fn refill(&mut self, assignment: &Assignment) -> bool {
         let facts = &assignment.flows[usize::from(self.task.flow)];
         while let Some(planned) = self.next {
@@ -88,7 +88,7 @@ impl MessageBuilder {
                 length: facts.length,
             };
             if self.outbox.push(message).is_err() {
-                // The servicing thread has gone: the run is over.
+                // The servicing thread has ended, so the run is over.
                 return false;
             }
             self.next = self.task.schedule.next();

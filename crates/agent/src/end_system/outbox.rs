@@ -5,9 +5,9 @@ use wg_frame::time::RunTime;
 
 use crate::end_system::buffer::Outgoing;
 
-/// Something with a time to leave.
+/// Item with an intended send time.
 pub trait Due {
-    /// When it is to leave.
+    /// Intended send time.
     fn due(&self) -> RunTime;
 }
 
@@ -19,8 +19,8 @@ impl Due for Outgoing {
 
 const EMPTY: i64 = i64::MAX;
 
-/// Wait-free queues of which the earliest head leaves first; among equals the queue that was added first.
-/// Each queue must be in order of its own due times.
+/// Wait-free queues merged by the due time of their heads; among equal due times the queue added first is served first.
+/// Each queue must be in the order of its own due times.
 pub struct Outboxes<T> {
     queues: Vec<Consumer<T>>,
     /// Due time of each queue's head, so that finding the earliest does not touch the producers' cache lines.
@@ -28,13 +28,13 @@ pub struct Outboxes<T> {
 }
 
 impl<T: Due> Outboxes<T> {
-    /// The queues to merge.
+    /// Merger of these queues.
     pub fn new(queues: Vec<Consumer<T>>) -> Self {
         let heads = vec![EMPTY; queues.len()];
         Self { queues, heads }
     }
 
-    /// Which queue has the earliest head, and when that is due; `None` when all are empty.
+    /// Index and due time of the queue with the earliest head; `None` if all are empty.
     pub fn earliest(&mut self) -> Option<(usize, RunTime)> {
         let mut best = (usize::MAX, EMPTY);
         for (i, head) in self.heads.iter_mut().enumerate() {
@@ -50,7 +50,7 @@ impl<T: Due> Outboxes<T> {
         (best.1 != EMPTY).then(|| (best.0, RunTime::from_picos(best.1)))
     }
 
-    /// Takes the head of queue `index`.
+    /// Removes and returns the head of queue `index`.
     pub fn take(&mut self, index: usize) -> Option<T> {
         let queue = self.queues.get_mut(index)?;
         let taken = queue.pop().ok();
@@ -58,12 +58,12 @@ impl<T: Due> Outboxes<T> {
         taken
     }
 
-    /// Whether there is no queue at all.
+    /// True if there is no queue.
     pub fn is_unused(&self) -> bool {
         self.queues.is_empty()
     }
 
-    /// Whether every queue is empty and its producer gone.
+    /// True if every queue is empty and its producer has ended.
     pub fn is_over(&self) -> bool {
         self.queues.iter().all(|queue| queue.is_abandoned() && queue.is_empty())
     }

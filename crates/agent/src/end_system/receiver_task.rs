@@ -1,8 +1,8 @@
 //! The receiver task: checks what the servicing thread received, unexpected messages included.
 //!
-//! It is a thread behind a queue, so that checking delays no reception. Where messages come so fast that the servicing
-//! thread never rests, that thread would need a core of its own, and no queue is long enough for a task that has none:
-//! there the servicing thread checks each message itself, which costs it little beside taking it from the kernel.
+//! The task is a thread behind a queue, so that checks delay no reception. At message rates at which the servicing
+//! thread never sleeps, the task would need its own core, and without one any queue overflows; in this case the
+//! servicing thread checks each message itself, at little cost compared with the receive call.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,12 +16,12 @@ use crate::end_system::buffer::{Buffer, Incoming};
 use crate::end_system::framing;
 use crate::recording::record_ring::RecordProducer;
 
-/// Pause between looks into the queue: the servicing thread must never pay for a wake-up. It doubles while nothing
-/// comes, for hundreds of agents may share a processor; the queue holds what comes in half a second.
+/// Pause between polls of the queue, which spares the servicing thread a wake-up call. It doubles while nothing
+/// arrives, since hundreds of agents may share a processor; the queue holds half a second of messages.
 const PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(32);
 
-/// Messages of one flow.
+/// Reception counts of one flow.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FlowStats {
     /// Intact messages that belong here.
@@ -30,15 +30,15 @@ pub struct FlowStats {
     pub crc_errors: u64,
     /// Intact messages for another end system.
     pub wrong_destination: u64,
-    /// Jumps forward in the sequence.
+    /// Forward jumps in the sequence numbers.
     pub sequence_gaps: u64,
-    /// Numbers not above the one before.
+    /// Sequence numbers not above the previous one.
     pub sequence_repeats: u64,
     next: [Option<u32>; 2],
 }
 
 impl FlowStats {
-    /// Adds what another receiver task counted.
+    /// Adds the counts of another receiver task.
     pub fn add(&mut self, other: &Self) {
         self.received += other.received;
         self.crc_errors += other.crc_errors;
@@ -47,7 +47,7 @@ impl FlowStats {
         self.sequence_repeats += other.sequence_repeats;
     }
 
-    /// Takes the number of an intact message; warm-up messages are numbered on their own.
+    /// Counts the sequence number of an intact message; warm-up messages have their own sequence.
     fn follow(&mut self, sequence: u32, warm_up: bool) {
         let next = &mut self.next[usize::from(warm_up)];
         let expected = next.unwrap_or(0);
@@ -62,37 +62,37 @@ impl FlowStats {
     }
 }
 
-/// Messages in half a second beyond which the servicing thread checks them itself.
+/// Messages in half a second above which the servicing thread checks them itself.
 const MAX_QUEUED: u64 = 10_000;
 
-/// The same where other agents' threads are on the core, all of which go before a task.
+/// Same limit if threads of other agents, all of higher priority than a task, use the core.
 const MAX_QUEUED_ON_SHARED_CORE: u64 = 1_000;
 
-/// Whether the servicing thread checks messages itself, when so many may arrive in half a second and `sharing` agents
-/// have its core.
+/// True if the servicing thread checks messages itself: `in_half_a_second` messages may arrive and `sharing` agents
+/// share its core.
 pub fn checks_inline(in_half_a_second: u64, sharing: u32) -> bool {
     in_half_a_second > if sharing > 1 { MAX_QUEUED_ON_SHARED_CORE } else { MAX_QUEUED }
 }
 
-/// Where received messages are checked.
+/// Place of the message checks.
 #[derive(Debug)]
 pub enum Inbox {
-    /// To the receiver task.
+    /// In the receiver task.
     Task(Producer<Incoming>),
     /// On the servicing thread.
     Inline(MessageChecker),
 }
 
-/// Messages of all flows.
+/// Reception counts of all flows.
 #[derive(Clone, Debug, Default)]
 pub struct ReceptionStats {
-    /// By position in the flow table.
+    /// Counts by position in the flow table.
     pub flows: Vec<FlowStats>,
-    /// Intact messages of no flow of this run.
+    /// Intact messages of flows that are not in this run.
     pub unknown_flow: u64,
 }
 
-/// Checks and records until the servicing thread has ended and its queue is empty.
+/// Checks and records messages until the servicing thread has ended and its queue is empty.
 pub fn run(
     mut checker: MessageChecker,
     mut inbox: Consumer<Incoming>,
@@ -101,12 +101,12 @@ pub fn run(
 ) -> ReceptionStats {
     let mut pause = PAUSE;
     loop {
-        // Asked first: what was pushed before the producer went is then still found.
+        // Read before the queue is drained, so that messages pushed before the producer ended are still found.
         let over = inbox.is_abandoned();
         pause = if inbox.is_empty() { (pause * 2).min(LONGEST_PAUSE) } else { PAUSE };
         while let Ok(incoming) = inbox.pop() {
             checker.take(&incoming, &mut records);
-            // A servicing thread that has gone needs no buffers.
+            // A servicing thread that has ended needs no buffers.
             drop(spent.push(incoming.buffer));
         }
         if over {
@@ -116,16 +116,16 @@ pub fn run(
     }
 }
 
-/// Checks messages one by one, on any thread.
+/// Message checker for any thread.
 #[derive(Debug)]
 pub struct MessageChecker {
     assignment: Arc<Assignment>,
-    /// What came so far.
+    /// Counts so far.
     pub stats: ReceptionStats,
 }
 
 impl MessageChecker {
-    /// One that has seen nothing yet.
+    /// Checker with all counts zero.
     pub fn new(assignment: &Arc<Assignment>) -> Self {
         let flows = vec![FlowStats::default(); assignment.flows.len()];
         let stats = ReceptionStats { flows, ..ReceptionStats::default() };

@@ -10,45 +10,45 @@ use wg_plan::{FlowId, NodeIndex};
 use crate::end_system::assignment::{Assignment, FlowFacts, RelayTask};
 use crate::end_system::buffer::Buffer;
 
-/// A message on its way back.
+/// Message that a relay returns.
 #[derive(Clone, Debug)]
 pub struct ReturningMessage {
-    /// The frame; its header says "return" already.
+    /// Frame, with the "return" flag already set in its header.
     pub buffer: Buffer,
-    /// Its header.
+    /// Probe header.
     pub probe: Probe,
-    /// Position of its flow in the table.
+    /// Position of its flow in the flow table.
     pub flow: u16,
-    /// The virtual link it goes back on, where it does.
+    /// Virtual link of the return path, if any.
     pub link: Option<VirtualLinkId>,
 }
 
-/// Where returned messages go.
+/// Destination of returned messages.
 pub trait Way {
-    /// Sends the message to end system `to`, twice if so asked.
+    /// Sends the message to end system `to`; twice if `twice` is set.
     fn send(&mut self, message: ReturningMessage, to: NodeIndex, twice: bool);
-    /// The message ends here by a planted fault.
+    /// Discards a message that a planted fault loses.
     fn discard(&mut self, message: ReturningMessage);
 }
 
-/// A relay task in progress.
+/// State of a relay task.
 #[derive(Debug)]
 pub struct RelayState {
     flow: u16,
     from: NodeIndex,
     payload: u16,
-    /// The number that its answers carry.
+    /// Flow number of its answers.
     answers_as: FlowId,
     link: Option<VirtualLinkId>,
     core: Relay<ReturningMessage>,
-    /// Messages that came to be relayed.
+    /// Messages received for relaying.
     pub handled: u64,
-    /// Of these, damaged ones, which are not sent on.
+    /// Damaged messages among them, which are not returned.
     pub damaged: u64,
 }
 
 impl RelayState {
-    /// At the start of a run.
+    /// State at the start of a run.
     pub fn new(task: &RelayTask, facts: &FlowFacts, assignment: &Assignment) -> Self {
         let period = Span::from_picos(facts.period_ns.saturating_mul(1_000));
         Self {
@@ -63,12 +63,12 @@ impl RelayState {
         }
     }
 
-    /// Turns an intact message round and hands it, and whatever waited for it, to `way`.
+    /// Turns an intact message around and passes it, with any message held back for it, to `way`.
     pub fn turn(&mut self, now: RunTime, mut buffer: Buffer, probe: Probe, way: &mut impl Way) {
         self.handled += 1;
         let answer = Probe { flags: probe.flags.with(ProbeFlags::RETURN), flow: self.answers_as, ..probe };
         let payload = buffer.payload_mut(usize::from(self.payload));
-        // The CRC was verified, so the header is whole and this cannot fail.
+        // The CRC was checked, so the header is complete and this cannot fail.
         let marked = match answer.flow == probe.flow {
             true => probe::set_flags(payload, answer.flags),
             false => probe::seal(payload, answer),
@@ -79,24 +79,24 @@ impl RelayState {
         self.carry_on(way);
     }
 
-    /// Sends what has waited long enough for a successor.
+    /// Sends held messages whose wait for a successor has expired.
     pub fn flush(&mut self, now: RunTime, way: &mut impl Way) {
         self.core.handle_deadline(now);
         self.carry_on(way);
     }
 
-    /// The run is over: sends everything that still waits.
+    /// Sends all held messages at the end of the run.
     pub fn end(&mut self, way: &mut impl Way) {
         self.core.handle_end();
         self.carry_on(way);
     }
 
-    /// When [`flush`](Self::flush) will have something to do.
+    /// Time of the next [`flush`](Self::flush).
     pub fn deadline(&self) -> Deadline {
         self.core.next_deadline()
     }
 
-    /// Position of its flow in the table.
+    /// Position of its flow in the flow table.
     pub fn flow(&self) -> u16 {
         self.flow
     }

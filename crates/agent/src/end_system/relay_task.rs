@@ -1,4 +1,4 @@
-//! The relay task: returns messages behind the queues, as an application would.
+//! Relay task: returns messages behind the queues, like an application.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,18 +16,18 @@ use crate::end_system::framing;
 use crate::end_system::relay::{RelayState, ReturningMessage, Way};
 use crate::recording::record_ring::RecordProducer;
 
-/// Longest sleep, so that held messages and the end of the run are noticed.
+/// Longest sleep, which bounds the delay of held messages and of the end of the run.
 const LONGEST_SLEEP: Duration = Duration::from_millis(2);
 
 /// The queues of the task.
 pub struct RelayQueues {
-    /// Messages to turn.
+    /// Messages to be returned.
     pub inbox: Consumer<Incoming>,
-    /// Messages turned.
+    /// Returned messages.
     pub outbox: Producer<Outgoing>,
-    /// Buffers of messages that go nowhere.
+    /// Buffers of discarded messages.
     pub spent: Producer<Buffer>,
-    /// Records.
+    /// Record ring.
     pub records: RecordProducer,
     /// Wakes the servicing thread.
     pub wake: Arc<Wake>,
@@ -36,9 +36,9 @@ pub struct RelayQueues {
 /// Statistics of the task.
 #[derive(Debug)]
 pub struct RelayTaskStats {
-    /// Its relays.
+    /// Relay states.
     pub relays: Vec<RelayState>,
-    /// Turned messages that found the queue back full.
+    /// Returned messages dropped because the return queue was full.
     pub refused: u64,
 }
 
@@ -46,11 +46,11 @@ struct TaskReturnPath<'a> {
     assignment: &'a Assignment,
     epoch: Epoch,
     ends: RelayQueues,
-    /// Messages the servicing thread had no room for.
+    /// Messages for which the servicing thread's queue had no space.
     refused: u64,
 }
 
-/// Turns messages until the servicing thread closes its queue.
+/// Returns messages until the servicing thread closes its queue.
 pub fn run(assignment: &Arc<Assignment>, epoch: Epoch, mut ends: RelayQueues) -> RelayTaskStats {
     ends.records.begin(epoch);
     let mut relays: Vec<RelayState> = assignment
@@ -79,7 +79,7 @@ pub fn run(assignment: &Arc<Assignment>, epoch: Epoch, mut ends: RelayQueues) ->
 
 impl TaskReturnPath<'_> {
     fn run_time(&self, wall: WallNanos) -> RunTime {
-        // Only a clock set by a season comes to the end of all times.
+        // Only a grossly wrong clock exceeds the range of run time.
         self.epoch.run_time(wall).unwrap_or(RunTime::from_picos(i64::MAX))
     }
 

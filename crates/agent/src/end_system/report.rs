@@ -1,4 +1,4 @@
-//! What the log processor must know of the instrument to grade the run.
+//! Instrument data that the log processor needs to grade the run.
 
 use std::thread;
 
@@ -19,25 +19,25 @@ use crate::recording::packet_capture::CaptureStats;
 use crate::stream::summary::{AccountSummary, RxDropsSummary, SendSummary};
 use crate::timestamps::PortTimestamps;
 
-/// What is known of a stream before it starts.
+/// Properties of a stream before it starts.
 #[derive(Clone, Debug)]
 pub(super) struct StreamInfo {
     /// `send` or `inject`.
     pub(super) kind: &'static str,
-    /// Its place among the senders or injectors of this end system.
+    /// Index among the senders or injectors of this end system.
     pub(super) position: usize,
-    /// How it leaves.
+    /// Send backend.
     pub(super) backend: &'static str,
-    /// Why so.
+    /// Reason for the backend.
     pub(super) why: String,
-    /// What is kept.
+    /// Pacing: what is preserved when a frame is late.
     pub(super) pacing: &'static str,
-    /// Whether it passes by the queue.
+    /// True if the stream bypasses the queue.
     pub(super) past_queue: bool,
 }
 
 impl StreamInfo {
-    /// Of a stream about to start.
+    /// Properties of a stream that is about to start.
     pub(super) fn new(kind: &'static str, position: usize, stream: &StreamTask) -> Self {
         let chosen = &stream.chosen;
         Self {
@@ -51,33 +51,33 @@ impl StreamInfo {
     }
 }
 
-/// The statistics of all threads of a run. A thread that panicked is a defect and makes the run incomplete.
+/// Statistics of all threads of a run. A panicked thread is a defect and makes the run incomplete.
 #[derive(Default)]
 pub(super) struct Gathered {
-    /// Why the run is incomplete.
+    /// Reason why the run is incomplete.
     reason: Option<String>,
     access_points: Vec<(AccessKind, AccessPointStats)>,
     receptions: Vec<ReceptionStats>,
     relays: Vec<RelayState>,
     streams: Vec<(StreamInfo, Outcome)>,
     load_sink: Option<LoadSinkStats>,
-    /// Why background load that arrived here has no account.
+    /// Reason why received background load has no account.
     pub(super) no_account: Option<String>,
     captures: Vec<CaptureStats>,
 }
 
 impl Gathered {
-    /// Notes the first reason why the run is incomplete.
+    /// Records the first reason why the run is incomplete.
     fn incomplete(&mut self, reason: String) {
         self.reason.get_or_insert(reason);
     }
 
-    /// A thread that should not have ended.
+    /// Records that a thread ended unexpectedly.
     pub(super) fn defect(&mut self, who: &str) {
         self.incomplete(defect(who));
     }
 
-    /// The end of a servicing thread.
+    /// Adds the statistics of a servicing thread.
     pub(super) fn take_access_point(
         &mut self,
         access: AccessKind,
@@ -97,7 +97,7 @@ impl Gathered {
         }
     }
 
-    /// The end of a relay task; to be told after its access point.
+    /// Adds the statistics of a relay task; to be called after its access point's.
     pub(super) fn take_relay_task(
         &mut self,
         access: AccessKind,
@@ -115,7 +115,7 @@ impl Gathered {
         }
     }
 
-    /// The end of a receiver task.
+    /// Adds the statistics of a receiver task.
     pub(super) fn take_reception(&mut self, joined: thread::Result<Option<ReceptionStats>>) {
         match joined {
             Ok(stats) => self.receptions.extend(stats),
@@ -123,7 +123,7 @@ impl Gathered {
         }
     }
 
-    /// The end of a stream.
+    /// Adds the outcome of a stream.
     pub(super) fn take_stream(&mut self, info: StreamInfo, joined: Vec<thread::Result<Option<Outcome>>>) {
         let mut all = Outcome::default();
         for (number, one) in joined.into_iter().enumerate() {
@@ -132,13 +132,13 @@ impl Gathered {
             if let Some(failure) = outcome.failure.take() {
                 self.incomplete(format!("{} by {}: {failure}", info.kind, info.backend));
             }
-            // Of several threads none has a schedule to be held against: what they sent is counted.
+            // Several threads share no schedule to compare with, so only the frames sent are counted.
             all = if number == 0 { outcome } else { all.with(&outcome) };
         }
         self.streams.push((info, all));
     }
 
-    /// The end of the receiver of background load.
+    /// Adds the statistics of the background-load receiver.
     pub(super) fn take_load_sink(&mut self, joined: thread::Result<Option<LoadSinkStats>>) {
         match joined {
             Ok(Some(mut load_sink)) => {
@@ -152,7 +152,7 @@ impl Gathered {
         }
     }
 
-    /// The end of a capture. One that is not whole spoils no measurement: it is told with its task.
+    /// Adds the statistics of a capture. An incomplete capture affects no measurement; its task reports it.
     pub(super) fn take_capture(&mut self, joined: thread::Result<CaptureStats>) {
         match joined {
             Ok(stats) => self.captures.push(stats),
@@ -168,7 +168,7 @@ impl Gathered {
         sum
     }
 
-    /// What the end system did.
+    /// Report of the end system.
     pub(super) fn report(self, assignment: &Assignment, mut timestamps: PortTimestamps) -> RoleReport {
         for (_, stats) in &self.access_points {
             timestamps.stats.add(&stats.hardware);
@@ -192,7 +192,8 @@ impl Gathered {
         }
     }
 
-    /// A relay runs on one thread, but every thread that turns messages holds a state for it.
+    /// Handled and damaged messages of a relay. A relay runs on one thread, but every thread that returns messages
+    /// holds a state for it.
     fn relay(&self, position: u16) -> (u64, u64) {
         self.relays
             .iter()
@@ -263,7 +264,7 @@ fn tasks(assignment: &Assignment, gathered: &Gathered) -> Vec<proto::TaskReport>
     tasks
 }
 
-/// Streams sent here and loads that arrived here.
+/// Streams sent from here and loads received here.
 fn streams(assignment: &Assignment, gathered: &Gathered) -> Vec<proto::StreamReport> {
     let mut reports = Vec::new();
     for (info, outcome) in &gathered.streams {
@@ -307,7 +308,7 @@ fn streams(assignment: &Assignment, gathered: &Gathered) -> Vec<proto::StreamRep
     reports
 }
 
-/// Figures are plain numbers and names: nothing in them can fail to be written.
+/// The figures are plain numbers and names, whose serialization cannot fail.
 fn json(stats: &impl serde::Serialize) -> String {
     serde_json::to_string(stats).unwrap_or_default()
 }
@@ -332,7 +333,7 @@ fn of_flow(
     }
 }
 
-/// What came back to the sender of a flow with numbers that tell its relays apart.
+/// Adds the messages returned to the sender of a flow whose relays have their own flow numbers.
 fn add_answers(report: &mut proto::TaskReport, flow: u16, assignment: &Assignment, gathered: &Gathered) {
     for (at, _) in (0_u16..).zip(&assignment.flows).filter(|(_, facts)| facts.answers == Some(flow)) {
         let back = gathered.flow(at);
@@ -343,7 +344,7 @@ fn add_answers(report: &mut proto::TaskReport, flow: u16, assignment: &Assignmen
     }
 }
 
-/// What came here although no task expected it: one line in all, and only if there was something.
+/// One report line for all messages that no task expected; `None` if there are none.
 fn watch(assignment: &Assignment, gathered: &Gathered) -> Option<proto::TaskReport> {
     let mut report = proto::TaskReport { kind: "watch".into(), ..proto::TaskReport::default() };
     report.unknown_flow = gathered.receptions.iter().map(|r| r.unknown_flow).sum();

@@ -28,7 +28,7 @@ impl From<BackendError> for OpenError {
     }
 }
 
-/// Sends, receives and relays messages at one port.
+/// Role that sends, receives and relays messages at one port.
 #[derive(Clone, Copy, Debug)]
 pub struct EndSystem;
 
@@ -116,7 +116,7 @@ impl ActiveRole for ActiveEndSystem {
         }
         for stream in self.streams {
             if let Some(stopper) = stream.stopper {
-                // Nothing to stop once its frames have left; a refusal only means waiting for them.
+                // Once its frames have left there is nothing to stop; after a refusal the close waits for them.
                 let _ = stopper.stop();
             }
             let joined = stream.threads.into_iter().map(JoinHandle::join).collect();
@@ -127,7 +127,7 @@ impl ActiveRole for ActiveEndSystem {
             LoadSinkThread::Refused(why) => gathered.no_account = Some(why),
             LoadSinkThread::Running(thread) => gathered.take_load_sink(thread.join()),
         }
-        // Last of all, so that it has seen what the others did.
+        // Closed last, so that the capture includes the frames of all other threads.
         if let Some(capture) = self.capture.and_then(CaptureThread::finish) {
             gathered.take_capture(capture);
         }

@@ -1,4 +1,4 @@
-//! Streams as tasks of a run: the senders and injectors of an end system, each with its frames, backend and schedule.
+//! Streams as tasks of a run: senders and injectors of an end system, each with its frames, backend and schedule.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,26 +27,26 @@ use crate::stream::backend::{BackendError, ChosenBackend, LaunchPolicy, StreamNe
 use crate::stream::paced_sender::{DueFrame, PacedSender, PacedStats, SendObserver, Unobserved, Waiting};
 use crate::stream::{FrameSpec, TRANSMIT_TIME_OF_LOAD};
 
-/// Bursts of background load that are later than this are given up, ns: a host that cannot make the load must not
-/// spend the rest of the run catching up.
+/// Delay, ns, after which a burst of background load is skipped: a host too slow for the load must not spend the rest
+/// of the run catching up.
 const GIVE_UP: i64 = 20_000_000;
-/// Time a frame, on average, beyond which sending leaves a core mostly idle, ps.
+/// Mean time between frames above which sending leaves a core mostly idle, ps.
 const RESTFUL_GAP_PS: i64 = 10_000_000;
-/// Time between frames of a trial, which no small buffer is to lose.
+/// Interval between trial frames, long enough for small receive buffers.
 const BETWEEN_TRIALS: std::time::Duration = std::time::Duration::from_millis(1);
-/// How long before the first live frame the kernel takes over, ns.
+/// Time before the first live frame at which the kernel takes over, ns.
 const HEAD_START: i64 = 20_000;
 
-/// A stream ready to go.
+/// Stream ready to start.
 pub struct StreamTask {
-    /// How it leaves.
+    /// Selected backend.
     pub chosen: ChosenBackend,
-    /// What is kept when a frame is late.
+    /// Pacing: what is preserved when a frame is late.
     pub pacing: Pacing,
     schedule: Schedule,
-    /// Frames that leave for each item of the schedule.
+    /// Frames sent per item of the schedule.
     burst: u32,
-    /// Length of the frames of each template, ascending.
+    /// Frame length of each template, ascending.
     lengths: Vec<u16>,
     of: Of,
 }
@@ -56,14 +56,14 @@ enum Of {
     Load { until: RunTime, spin: bool, flooder: Option<Flooder> },
 }
 
-/// What a stream did, as the run needs it.
+/// Result of a stream for the run.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Its figures.
+    /// Figures of the stream.
     pub done: PacedStats,
-    /// What a sender task reports.
+    /// Send counts reported by a sender task.
     pub sends: SendStats,
-    /// What went wrong.
+    /// First error.
     pub failure: Option<String>,
 }
 
@@ -85,10 +85,10 @@ fn wish_of(launch: Option<bool>) -> LaunchPolicy {
 }
 
 impl StreamTask {
-    /// The stream of a sender task.
+    /// Stream of a sender task.
     ///
     /// # Errors
-    /// No backend carries it.
+    /// No backend supports it.
     pub fn of_send(
         assignment: &Assignment,
         interface: &Interface,
@@ -107,9 +107,9 @@ impl StreamTask {
         let lengths = lengths_of(task, facts.length);
         let around = usize::from(facts.length).saturating_sub(usize::from(facts.payload));
         let specs: Vec<FrameSpec> = match lengths[..] {
-            // A frame of its own may be padded.
+            // A single frame may be padded.
             [_] if task.send.replay.is_none() => vec![spec(usize::from(facts.payload))],
-            // Those of a replay never are.
+            // Frames of a replay never are.
             _ => lengths.iter().map(|length| spec(usize::from(*length).saturating_sub(around))).collect(),
         };
         let pacing = task.send.pacing.unwrap_or_default();
@@ -129,7 +129,7 @@ impl StreamTask {
         let chosen = choose(&StreamNeeds {
             interface,
             specs: &specs,
-            // A host's messages to itself leave by its stack only.
+            // Messages from a host to itself can only pass through its stack.
             forced: if facts.is_loopback { Some(Backend::Udp) } else { backend_of(task.send.backend) },
             least_gap_ps,
             constant_gap_ps: constant.then_some(least_gap_ps),
@@ -147,10 +147,10 @@ impl StreamTask {
         Ok(Self { chosen, pacing, schedule: task.schedule.clone(), burst: 1, lengths, of })
     }
 
-    /// The stream of an injector.
+    /// Stream of an injector.
     ///
     /// # Errors
-    /// No backend carries it.
+    /// No backend supports it.
     pub fn of_load(
         assignment: &Assignment,
         interface: &Interface,
@@ -181,7 +181,7 @@ impl StreamTask {
         Ok(Self { chosen, pacing, schedule: schedule.clone(), burst: inject.burst, lengths, of })
     }
 
-    /// Whether it sleeps most of the time: its frames are few enough for any host, and nobody asks it to be exact.
+    /// True if the stream sleeps most of the time: any host can send its frames, and the test sets no timing limits.
     pub fn is_restful(&self) -> bool {
         let Of::Load { spin: false, .. } = &self.of else { return false };
         let mut ahead = self.schedule.clone();
@@ -192,16 +192,16 @@ impl StreamTask {
         gap_ps > RESTFUL_GAP_PS
     }
 
-    /// Whether its backend can be tried: not one by the host's own stack, whose frames a receiver would take for
-    /// messages, and not one that needs a launch time.
+    /// True if trial frames may be sent by its backend: not by one through the host's own stack, whose frames a
+    /// receiver would count as messages, and not by one that needs a launch time.
     pub fn can_be_tried(&self) -> bool {
         self.chosen.backend != Backend::Udp && self.chosen.launch.is_none()
     }
 
-    /// Sends so many trial frames by the stream's own backend to its destination.
+    /// Sends `frames` trial frames by the stream's backend to its destination.
     ///
     /// # Errors
-    /// The way is unusable.
+    /// The backend is unusable.
     pub fn try_out(&mut self, frames: u32) -> Result<u32, String> {
         match &mut self.chosen.sender {
             StreamSender::Live(live, template) => {
@@ -213,7 +213,7 @@ impl StreamTask {
                 for _ in 0..frames {
                     if let Some(slot) = transmitter.slot() {
                         slot.bytes[..frame.len()].copy_from_slice(&frame);
-                        // The template has to be laid again.
+                        // The template must be written again.
                         *slot.template = 0;
                         transmitter.commit(frame.len());
                     }
@@ -225,7 +225,7 @@ impl StreamTask {
         Ok(frames)
     }
 
-    /// What ends it while it is in the kernel's hands.
+    /// Handle that stops the stream while the kernel sends it.
     pub fn stopper(&self) -> Option<Stopper> {
         match &self.chosen.sender {
             StreamSender::Live(live, _) => Some(live.stopper()),
@@ -233,8 +233,8 @@ impl StreamTask {
         }
     }
 
-    /// Sends until its schedule ends, `in_turn` with others that wait awake on its core. The messages of a sender task
-    /// are recorded and counted by `observer`.
+    /// Sends until the schedule ends; `in_turn` with others that wait awake on the same core. `observer` records and
+    /// counts the messages of a sender task.
     pub fn run(
         self,
         assignment: &Assignment,
@@ -304,10 +304,10 @@ impl StreamTask {
 }
 
 impl StreamTask {
-    /// Sends and sleeps.
+    /// Sends bursts and sleeps between them.
     fn flood(self, flooder: &Flooder, until: RunTime, epoch: Epoch, stop: &AtomicBool) -> Outcome {
         let mut outcome = Outcome::default();
-        // Frames made in the kernel have a constant gap, which no flooder has.
+        // Frames generated in the kernel have a constant gap, unlike those of a flooder.
         let StreamSender::Transmitter(mut transmitter, templates) = self.chosen.sender else {
             return outcome;
         };
@@ -319,7 +319,7 @@ impl StreamTask {
 }
 
 impl Outcome {
-    /// With what another thread of the same stream sent.
+    /// Sum with the outcome of another thread of the same stream.
     #[must_use]
     pub fn with(mut self, other: &Self) -> Self {
         self.done.offered += other.done.offered;
@@ -332,17 +332,17 @@ impl Outcome {
     }
 }
 
-/// The frames of an injector: `burst` of them for each item of its schedule before `until`.
+/// Frames of an injector: `burst` of them for each item of its schedule before `until`.
 fn bursts(schedule: Schedule, until: RunTime, burst: u32) -> impl Iterator<Item = DueFrame> {
     let times = schedule
         .take_while(move |due| due.at < until)
         .flat_map(move |due| std::iter::repeat_n(due.at, burst.max(1) as usize));
-    // Numbers run over after 2³² frames; the receiver's window does not mind.
+    // Numbers wrap after 2³² frames, which the receiver's window allows.
     let numbers = (0..=u32::MAX).cycle();
     times.zip(numbers).map(|(at, sequence)| DueFrame { at, sequence, warm_up: false, template: 0 })
 }
 
-/// What live frames are sent by; `None`: nothing is due.
+/// Schedule of live frames; `None`: no frame is due.
 fn live_schedule(schedule: &Schedule, until: RunTime, epoch: Epoch, pacing: Pacing) -> Option<LiveSchedule> {
     let count = u32::try_from(schedule.due_before(until)).unwrap_or(u32::MAX);
     let mut ahead = schedule.clone();
@@ -377,18 +377,18 @@ fn send_live(
     outcome.done.span = Some((begin, clock::realtime().get()));
 }
 
-/// The lengths a sender's frames have, ascending.
+/// Frame lengths of a sender, ascending.
 fn lengths_of(task: &SendTask, length: u16) -> Vec<u16> {
     task.send.replay.as_ref().map_or_else(|| vec![length], distinct_lengths)
 }
 
-/// The lengths the frames of a replay have, ascending.
+/// Frame lengths of a replay, ascending.
 pub fn distinct_lengths(replay: &Replay) -> Vec<u16> {
     let all = replay.trace.frames().iter().map(|frame| frame.length.max(replay.least));
     all.collect::<BTreeSet<u16>>().into_iter().collect()
 }
 
-/// The frames of a schedule, each with the template of its length.
+/// Frames of a schedule, each with the template of its length.
 pub fn dues(schedule: Schedule, lengths: &[u16]) -> impl Iterator<Item = DueFrame> + '_ {
     schedule.map(|due| {
         let template = u16::try_from(lengths.binary_search(&due.length).unwrap_or(0)).unwrap_or(0);
@@ -396,13 +396,13 @@ pub fn dues(schedule: Schedule, lengths: &[u16]) -> impl Iterator<Item = DueFram
     })
 }
 
-/// How far apart frames of a replay are where they are densest, over a millisecond, ps.
+/// Smallest mean gap between frames of a replay within any millisecond, ps.
 pub fn gap_of(replay: &Replay) -> i64 {
     let window = Span::from_millis(1);
     window.as_picos() / i64::try_from(replay.densest(window)).unwrap_or(i64::MAX).max(1)
 }
 
-/// The frames of an injector. Its number in the plan, from 1, stands for the flow.
+/// Frames of an injector; its number in the plan, counted from 1, replaces the flow number.
 pub fn load_shape(assignment: &Assignment, task: &LoadTask) -> FrameSpec {
     let Inject { on, to, payload, .. } = task.inject;
     let (here, there) = (assignment.addresses[usize::from(on)], assignment.addresses[usize::from(to)]);
@@ -423,7 +423,7 @@ pub fn load_shape(assignment: &Assignment, task: &LoadTask) -> FrameSpec {
     }
 }
 
-/// Source ports of injectors: distinct, above those of access points.
+/// Source port of an injector: unique, above those of access points.
 fn load_port(number: u32) -> u16 {
     61_200 + (number % 4_096) as u16
 }
@@ -433,7 +433,7 @@ struct SendRecorder<'a> {
     records: &'a mut RecordProducer,
     counters: &'a Counters,
     flow: u16,
-    /// By template.
+    /// Frame lengths by template.
     lengths: &'a [u16],
     late_after_ns: i64,
     stats: SendStats,
@@ -454,7 +454,7 @@ impl SendObserver for SendRecorder<'_> {
     }
 }
 
-/// Whether the frames of a receiver's loads come so densely that the host's stack should not see them.
+/// True if the frame rate of a receiver's loads is so high that the frames should bypass the host's stack.
 pub fn is_fast(loads: &[Arc<LoadTask>]) -> bool {
     let frames_per_second: f64 = loads
         .iter()

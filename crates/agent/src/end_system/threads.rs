@@ -1,4 +1,4 @@
-//! The threads of an end system: started with their queues and their records, and waiting at the gate.
+//! Threads of an end system, started with their queues and record rings and held at the gate.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,29 +27,29 @@ use crate::proto;
 use crate::recording::packet_capture::{self, Capture, CaptureConfig, CaptureInterface, CaptureStats};
 use crate::timestamps::TimestampConfig;
 
-/// Messages that may wait for the task that checks them, at most: half a second at 130 000 messages a second, 128 MiB.
+/// Maximum number of buffers queued for the checking task: half a second at 130 000 messages a second, 128 MiB.
 const MAX_BUFFERS: usize = 1 << 16;
-/// Room in a ring of buffers beyond those that take part.
+/// Spare capacity of a buffer ring.
 const SPARE: usize = 64;
 
-/// The threads of an access point.
+/// Threads of an access point.
 pub(super) struct AccessPoint {
     pub(super) access: AccessKind,
     pub(super) servicing: JoinHandle<Option<AccessPointStats>>,
-    /// Where the servicing thread does not check what it receives.
+    /// Receiver task; `None` if the servicing thread checks messages itself.
     pub(super) receiver: Option<JoinHandle<Option<ReceptionStats>>>,
     pub(super) builder: Option<JoinHandle<()>>,
     pub(super) relay_task: Option<JoinHandle<Option<RelayTaskStats>>>,
 }
 
-/// A stream's thread, or the threads of an injector that has several.
+/// Thread of a stream, or the threads of an injector with several.
 pub(super) struct Stream {
     pub(super) info: StreamInfo,
     pub(super) stopper: Option<Stopper>,
     pub(super) threads: Vec<JoinHandle<Option<Outcome>>>,
 }
 
-/// The thread that captures; it ends when this is dropped.
+/// Capture thread; it ends when this is dropped.
 pub(super) struct CaptureThread {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<CaptureStats>>,
@@ -68,7 +68,7 @@ impl Drop for CaptureThread {
     }
 }
 
-/// Queues between a servicing thread and its tasks, as it sees them.
+/// Queues between a servicing thread and its tasks, at the servicing thread's end.
 #[derive(Default)]
 struct Queues {
     outboxes: Vec<Consumer<Outgoing>>,
@@ -76,15 +76,15 @@ struct Queues {
     spent: Vec<Consumer<Buffer>>,
 }
 
-/// What the threads are started with.
+/// Common inputs of the threads.
 pub(super) struct Starter<'a> {
     pub(super) assignment: Arc<Assignment>,
     pub(super) interface: &'a Interface,
     pub(super) setup: &'a Setup,
     pub(super) run: &'a mut RunContext,
-    /// Hardware timestamps, where there are some.
+    /// Hardware timestamps, if enabled.
     pub(super) timestamps: Option<TimestampConfig>,
-    /// Where timestamps of frames sent and received are taken, for the grants.
+    /// Sources of transmit and receive timestamps, for the grants.
     pub(super) timestamped_by: [String; 2],
 }
 
@@ -93,7 +93,7 @@ fn choice(kind: &str, number: u32, stream: &StreamTask) -> proto::StreamChoice {
     proto::StreamChoice { kind: kind.into(), number, backend, can_be_tried: stream.can_be_tried() }
 }
 
-/// How many of the host's agents share a core.
+/// Number of the host's agents that share a core.
 fn sharing_a_core(agents: u32) -> u32 {
     let cores = thread::available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(1));
     agents.div_ceil(cores.max(1))
@@ -132,7 +132,7 @@ impl Starter<'_> {
             .any(|facts| facts.access == access && matches!(facts.role, FlowRole::RelayInTask(_)));
         let sharing = sharing_a_core(self.setup.agents_on_host);
         let inline = receiver_task::checks_inline(expected.at_once, sharing);
-        // Nothing waits for a checker who is at hand.
+        // Messages checked inline need no queue.
         let at_once = if inline && !in_task { 0 } else { expected.at_once };
         let buffers = usize::try_from(at_once).unwrap_or(usize::MAX).clamp(256, MAX_BUFFERS);
         let mut pool = Vec::with_capacity(buffers + SPARE);
@@ -182,7 +182,7 @@ impl Starter<'_> {
         self.run.record_ring(self.assignment.port.0, messages, per_message)
     }
 
-    /// The task that builds messages, and how many it will build.
+    /// Starts the message builder; returns it with its number of messages.
     fn start_builder(
         &self,
         access: AccessKind,
@@ -269,7 +269,7 @@ impl Starter<'_> {
         let gate = Arc::clone(&self.run.gate);
         let (priority, core) = (self.setup.fifo_priority, self.setup.servicing_core);
         let thread = spawn(&format!("service-{name}"), move || {
-            // Nobody listens when preparing failed meanwhile.
+            // The receiver is gone if preparation failed meanwhile.
             drop(tell.send(grants::of_servicing_thread(priority, core)));
             gate.wait().map(|epoch| servicing.run(epoch))
         })?;
@@ -281,14 +281,14 @@ impl Starter<'_> {
         Ok(thread)
     }
 
-    /// Whether threads of several senders may share a core: of this end system, or of others on the host. Injectors
-    /// have no core of their own and a lower priority, so that nobody can take turns with them.
+    /// True if threads of several senders, of this end system or of others on the host, may share a core. Injectors
+    /// have no core of their own and a lower priority, so they take no turns with senders.
     fn is_in_turn(&self) -> bool {
         let own = self.assignment.sends.iter().filter(|task| task.stream).count();
         own > 1 || sharing_a_core(self.setup.agents_on_host) > 1
     }
 
-    /// Starts the senders that are streams, and the injectors.
+    /// Starts the streams: senders and injectors.
     pub(super) fn start_streams(&mut self) -> Result<Vec<Stream>, OpenError> {
         let mut streams = Vec::new();
         let assignment = Arc::clone(&self.assignment);
@@ -309,7 +309,7 @@ impl Starter<'_> {
             let first = if parts.is_empty() { open(None)? } else { parts.remove(0) };
             let mut stream = self.start_injector(position, task.number, first)?;
             for part in parts {
-                // The first of them was tried for all.
+                // The first thread was tried for all of them.
                 stream.threads.push(self.spawn_injector(part, None)?);
             }
             streams.push(stream);
@@ -332,9 +332,9 @@ impl Starter<'_> {
         let (gate, stop) = (Arc::clone(&self.run.gate), Arc::clone(&self.run.stop));
         let (assignment, in_turn) = (Arc::clone(&self.assignment), self.is_in_turn());
         let thread = spawn("stream", move || {
-            // Where it keeps the core as long as it sends, the servicing threads, which do not, go first. Where it
-            // gives way it is one of them, or what they spin would be taken from its times. What is refused here was
-            // refused to them, and they say so.
+            // A sender that keeps the core while it sends runs below the servicing threads, which yield. A sender that
+            // yields has their priority, or their spinning would delay it. A priority refused here was also refused to
+            // them, and is reported there.
             let last = if priority > 1 && !in_turn { priority - 1 } else { priority };
             grants::of_servicing_thread(last, core);
             trial.serve(&gate, |frames| stream.try_out(frames));
@@ -368,8 +368,8 @@ impl Starter<'_> {
         let (gate, stop) = (Arc::clone(&self.run.gate), Arc::clone(&self.run.stop));
         let assignment = Arc::clone(&self.assignment);
         spawn("inject", move || {
-            // All only help; without them the load is a little less steady. A thread that sleeps between its bursts may
-            // go before ordinary ones; one that is always awake may not.
+            // Best effort; without these settings the load is slightly less steady. A thread that sleeps between bursts
+            // may run before ordinary threads; one that is always awake may not.
             let _ = (realtime::no_timer_slack(), realtime::nice(-10));
             if restful && priority > 3 {
                 let _ = realtime::fifo(priority / 4);
@@ -381,7 +381,7 @@ impl Starter<'_> {
         })
     }
 
-    /// Starts the sink of background load, where some leads here.
+    /// Starts the receiver of background load, if any load is sent to this end system.
     pub(super) fn start_load_sink(&self) -> Result<LoadSinkThread, OpenError> {
         if self.assignment.loads_to_here.is_empty() {
             return Ok(LoadSinkThread::None);
@@ -392,7 +392,7 @@ impl Starter<'_> {
         };
         let (gate, stop) = (Arc::clone(&self.run.gate), Arc::clone(&self.run.stop));
         let thread = spawn("load-sink", move || {
-            // Only helps: its ring bridges more than a second.
+            // Best effort; the ring holds more than a second of frames.
             let _ = realtime::nice(-10);
             gate.wait().map(|epoch| sink.run(epoch, &stop))
         })?;
@@ -400,12 +400,12 @@ impl Starter<'_> {
     }
 }
 
-/// The sink of background load.
+/// Thread of the background-load receiver.
 pub(super) enum LoadSinkThread {
-    /// No load leads here.
+    /// No load is sent here.
     None,
-    /// The host refuses it, for this reason: the load is not counted.
+    /// Refused by the host for this reason; the load is not counted.
     Refused(String),
-    /// It runs.
+    /// Running thread.
     Running(JoinHandle<Option<LoadSinkStats>>),
 }

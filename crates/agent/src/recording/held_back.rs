@@ -1,22 +1,21 @@
-//! Frames that wait for somebody to ask for them: what a capture saw lately, and the stretches of time of which all is
-//! kept.
+//! Buffer of captured frames that are written only on request: the most recent frames, and the time spans requested.
 //!
-//! A capture of every frame fills a disk long before the records of its run do. One that is wanted for what surrounds
-//! an alarm holds frames back in memory until it is known whether there was one, and writes those alone. Time comes as
-//! an argument, and memory has a bound.
+//! A capture of every frame fills a disk long before the records of its run do. A capture of the time around alarms
+//! holds frames in memory until an alarm requests them or they expire, and writes only requested frames. Time is an
+//! argument, and memory is bounded.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-/// Stretches that are remembered at a time, at most; with more than that the last one is made longer.
+/// Maximum number of stored spans; beyond it the last span is extended.
 const MOST_STRETCHES: usize = 1_024;
 
-/// The stretches of time of which frames were asked for, by the host's clock, ns: ascending, none touches the next.
+/// Requested time spans by the host's clock, ns: ascending and disjoint.
 #[derive(Debug, Default)]
 pub struct Asked(Mutex<Vec<[i64; 2]>>);
 
 impl Asked {
-    /// Keeps the frames from `from` to `to`, which may still come.
+    /// Requests the frames from `from` to `to`, including future ones.
     pub fn ask(&self, from: i64, to: i64) {
         let mut stretches = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut from, mut to) = (from.min(to), to);
@@ -37,34 +36,34 @@ impl Asked {
         }
     }
 
-    /// Whether something between `from` and `to` was asked for.
+    /// True if a request overlaps `from` to `to`.
     pub fn covers(&self, from: i64, to: i64) -> bool {
         let stretches = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let place = stretches.partition_point(|&[_, end]| end < from);
         stretches.get(place).is_some_and(|&[begin, _]| begin <= to)
     }
 
-    /// Forgets what ended before `before`: no frame of it is held any more.
+    /// Removes requests that ended before `before`, of which no frame is held any more.
     fn forget(&self, before: i64) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|&[_, end]| end >= before);
     }
 }
 
-/// Frames that came together, as blocks of a file.
+/// Frames captured together, as blocks of a file.
 #[derive(Debug)]
 struct Portion {
-    /// The times of the first and the last of them, ns.
+    /// Times of the first and last frame, ns.
     span: [i64; 2],
     blocks: Vec<u8>,
     frames: u64,
 }
 
-/// What waits.
+/// Held frames.
 #[derive(Debug)]
 pub struct HeldBack {
-    /// How long a frame waits before nobody asks for it any more, ns.
+    /// Time for which a frame can be requested, ns.
     patience: i64,
-    /// Bytes that may wait.
+    /// Maximum number of bytes held.
     most: usize,
     portions: VecDeque<Portion>,
     bytes: usize,
@@ -73,23 +72,23 @@ pub struct HeldBack {
 }
 
 impl HeldBack {
-    /// Frames wait for `patience` nanoseconds, and no more than `most` bytes of them.
+    /// Empty buffer that holds at most `most` bytes, each frame for at most `patience` ns.
     pub fn new(patience: i64, most: usize) -> Self {
         Self { patience, most, portions: VecDeque::new(), bytes: 0, passed_over: 0, crowded_out: 0 }
     }
 
-    /// Takes frames that were seen in this span of time.
+    /// Adds frames captured in this time span.
     pub fn hold(&mut self, span: [i64; 2], mut blocks: Vec<u8>, frames: u64) {
         if frames > 0 {
-            // It grew by doubling, and the bound is on what is in memory.
+            // The vector grew by doubling, and the limit counts allocated memory.
             blocks.shrink_to_fit();
             self.bytes += blocks.len();
             self.portions.push_back(Portion { span, blocks, frames });
         }
     }
 
-    /// Gives `put` the blocks that were asked for, with the number of their frames, and drops those that nobody asked
-    /// for in time: all of them where it is the `last` call.
+    /// Passes requested blocks to `put` with their number of frames, and drops those whose request time has expired;
+    /// with `last`, drops all other blocks.
     pub fn let_out(&mut self, now: i64, asked: &Asked, last: bool, mut put: impl FnMut(&[u8], u64)) {
         let oldest = now.saturating_sub(self.patience);
         while let Some(front) = self.portions.front() {
@@ -113,12 +112,12 @@ impl HeldBack {
         asked.forget(oldest);
     }
 
-    /// Frames nobody asked for.
+    /// Number of frames dropped without a request.
     pub fn passed_over(&self) -> u64 {
         self.passed_over
     }
 
-    /// Of these, those that had to go before their time, for want of room: somebody might have asked for them.
+    /// Number of these that were dropped early for lack of memory and could still have been requested.
     pub fn crowded_out(&self) -> u64 {
         self.crowded_out
     }

@@ -1,9 +1,9 @@
-//! What the host did during a run besides measuring: a time series of the kernel's counters.
+//! Activity of the host during a run: a time series of the kernel's counters.
 //!
-//! One thread of the lowest priority looks ten times a second and writes what has changed, so a quiet host costs little
-//! in time and space. It reads text files of the kernel only; a file that a kernel does not have leaves its counters
-//! out. Counters are cumulative since the host started; whoever reads them takes differences. The road not taken:
-//! tracing every switch and interrupt, which would be noise of its own.
+//! A thread of the lowest priority polls ten times a second and writes only changes, so an idle host costs little time
+//! and space. It reads text files of the kernel only; the counters of a missing file are omitted. Counters are
+//! cumulative since boot, so readers take differences. Tracing every context switch and interrupt was rejected, as it
+//! would itself disturb the host.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,24 +17,24 @@ use std::time::Duration;
 use wg_frame::time::Epoch;
 use wg_net::clock;
 
-/// Name of the file in the spool: lines of time (ps since the epoch), counter, key, value, joined by tabs.
+/// File name in the spool: lines of time (ps since the epoch), counter, key and value, separated by tabs.
 pub const FILE: &str = "noise.tsv";
-/// Time between two looks of a run that is not long.
+/// Poll interval of a run of normal length.
 const EVERY: Duration = Duration::from_millis(100);
-/// Agents of one host that look so often; of more, each looks less often, for all looks of a host cost it time.
+/// Number of agents per host up to which each polls at this interval; with more, the interval grows.
 const SHARING: u32 = 8;
-/// Looks at a run, at most: of a longer one they are farther apart, and the series stays small.
+/// Maximum number of polls; a longer run has a longer interval, which limits the size of the series.
 const MAX_LOOKS: u32 = 36_000;
-/// How soon the thread sees that the run is over.
+/// Interval at which the thread checks for the end of the run.
 const LOOK: Duration = Duration::from_millis(20);
-/// The same of many agents on a host.
+/// Same interval with many agents on the host.
 const LONGEST_LOOK: Duration = Duration::from_millis(200);
 /// Times in `/proc/stat` are in units of 1/100 s whatever the kernel's own tick (USER_HZ, proc(5)).
 const TICK_NS: i64 = 10_000_000;
-/// Counters of one look, at most; a host with more interrupt lines than this is cut short.
+/// Maximum number of counters per poll; more interrupt lines are omitted.
 const MAX: usize = 4_096;
 
-/// What is looked at.
+/// Counters to poll.
 #[derive(Debug)]
 pub struct HostCounters {
     /// Core of the servicing threads; `None`: they may run on any.
@@ -52,11 +52,11 @@ pub struct HostCounters {
 /// Counter and key.
 type Name = (&'static str, String);
 
-/// One look.
+/// Counters of one poll.
 type Look = BTreeMap<Name, i64>;
 
 impl HostCounters {
-    /// Looks until `stop`, and once more then. Returns why not all of it could be written.
+    /// Polls until `stop` is set, then once more. Returns the reason if not everything could be written.
     pub fn run(&self, spool: &Path, epoch: Epoch, stop: &AtomicBool) -> Option<String> {
         let path = spool.join(FILE);
         let failed = |error: std::io::Error| {
@@ -106,12 +106,12 @@ impl HostCounters {
         };
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let scheduler = read("/proc/schedstat");
-        // Not every kernel counts by processor; then the whole host has to do.
+        // Some kernels do not count by processor; the counters of the whole host apply then.
         stat(&read("/proc/stat"), self.core, scheduler.is_empty(), &mut add);
         interrupts(&read("/proc/interrupts"), self.core, &mut add);
         switches(&scheduler, self.core, &mut add);
         backlog(&read("/proc/net/softnet_stat"), self.core, &mut add);
-        // Of the network namespace of this thread, which is that of the network under test.
+        // Counters of this thread's network namespace, which is that of the network under test.
         let devices = read("/proc/thread-self/net/dev");
         for name in &self.interfaces {
             interface(&devices, name, &mut add);
@@ -131,7 +131,7 @@ fn wanted(core: Option<usize>, cpu: usize) -> bool {
     core.is_none_or(|core| core == cpu)
 }
 
-/// Stolen time of every processor; time in interrupts of the wanted ones; on request switches of the whole host.
+/// Stolen time of every processor, interrupt time of the selected ones, and on request context switches of the host.
 fn stat(text: &str, core: Option<usize>, whole: bool, add: &mut impl FnMut(&'static str, String, i64)) {
     for line in text.lines() {
         let mut words = line.split_ascii_whitespace();
@@ -152,7 +152,7 @@ fn stat(text: &str, core: Option<usize>, whole: bool, add: &mut impl FnMut(&'sta
     }
 }
 
-/// Interrupts by line on the wanted processors.
+/// Interrupts by line on the selected processors.
 fn interrupts(text: &str, core: Option<usize>, add: &mut impl FnMut(&'static str, String, i64)) {
     let mut lines = text.lines();
     let Some(header) = lines.next() else { return };
@@ -164,7 +164,7 @@ fn interrupts(text: &str, core: Option<usize>, add: &mut impl FnMut(&'static str
         let Some((number, rest)) = line.split_once(':') else { continue };
         let words: Vec<&str> = rest.split_ascii_whitespace().collect();
         let counts: Vec<i64> = words.iter().take(cpus.len()).map_while(|word| word.parse().ok()).collect();
-        // Lines such as ERR hold one sum for all processors.
+        // Lines such as ERR have one sum for all processors.
         if counts.len() < cpus.len() {
             continue;
         }
@@ -177,7 +177,7 @@ fn interrupts(text: &str, core: Option<usize>, add: &mut impl FnMut(&'static str
     }
 }
 
-/// Calls of the scheduler on the wanted processors: the third number of `cpuN` (Documentation/scheduler/sched-stats).
+/// Scheduler calls on the selected processors: the third number of `cpuN` (Documentation/scheduler/sched-stats).
 fn switches(text: &str, core: Option<usize>, add: &mut impl FnMut(&'static str, String, i64)) {
     for line in text.lines() {
         let mut words = line.split_ascii_whitespace();
@@ -189,7 +189,7 @@ fn switches(text: &str, core: Option<usize>, add: &mut impl FnMut(&'static str, 
     }
 }
 
-/// Frames dropped from, and polls cut short in, the kernel's backlog of the wanted processors.
+/// Dropped frames and truncated polls in the kernel's backlog of the selected processors.
 fn backlog(text: &str, core: Option<usize>, add: &mut impl FnMut(&'static str, String, i64)) {
     for (cpu, line) in text.lines().enumerate().filter(|(cpu, _)| wanted(core, *cpu)) {
         let numbers: Vec<i64> =
@@ -225,7 +225,7 @@ fn interface(text: &str, name: &str, add: &mut impl FnMut(&'static str, String, 
     }
 }
 
-/// Datagrams dropped for want of socket buffer, by name of the column.
+/// Datagrams dropped for lack of socket buffer space, by column name.
 fn sockets(text: &str, add: &mut impl FnMut(&'static str, String, i64)) {
     let mut lines = text.lines().filter(|line| line.starts_with("Udp:"));
     let (Some(names), Some(values)) = (lines.next(), lines.next()) else { return };
@@ -236,7 +236,7 @@ fn sockets(text: &str, add: &mut impl FnMut(&'static str, String, i64)) {
     }
 }
 
-/// How often the threads of this program that serve the network were preempted.
+/// Preemptions of this program's network threads.
 fn threads(add: &mut impl FnMut(&'static str, String, i64)) {
     let mut sums: BTreeMap<String, i64> = BTreeMap::new();
     for entry in fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {
@@ -254,7 +254,7 @@ fn threads(add: &mut impl FnMut(&'static str, String, i64)) {
     sums.into_iter().for_each(|(name, count)| add("preempted", name, count));
 }
 
-/// Frequency of a processor, and the time it spent in each state of rest.
+/// Frequency of a processor and the time it spent in each idle state.
 fn power(core: usize, add: &mut impl FnMut(&'static str, String, i64)) {
     let root = format!("/sys/devices/system/cpu/cpu{core}");
     let number = |path: String| fs::read_to_string(path).ok()?.trim().parse::<i64>().ok();

@@ -1,13 +1,12 @@
-//! Figures of a run while it goes on: what the record writer sees pass, summed up once a second for the testmaster, and
-//! for the first time as soon as there is something to say.
+//! Live figures of a run: the record writer's records, aggregated once a second for the testmaster; the first figures
+//! are sent as soon as there is data.
 //!
-//! The record writer is the last to get a core, and everything here is done on its thread: no other thread counts,
-//! waits or allocates for it. What it shows is provisional. Records that were lost before they came here are missing
-//! from it, which it says, and nothing rests on it when the run is judged.
+//! The record writer has the lowest priority, and all work here is done on its thread: no other thread counts, waits or
+//! allocates for it. The figures are provisional. Records lost before they reached the writer are missing and reported
+//! as such, and the verdict of the run does not use the figures.
 //!
-//! The receiver of a one-way flow does not know when a message was sent, but it knows when it was to be: the schedule
-//! of its sender follows from the plan. So a latency here begins at the intended send, and what the sender was late is
-//! in it.
+//! The receiver of a one-way flow does not know the send time of a message, but its intended send time follows from the
+//! schedule in the plan. A latency here therefore starts at the intended send time and includes the sender's delay.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,54 +17,54 @@ use wg_record::{Crc, DropReason, Point, Record, RecordFlags};
 
 use crate::proto;
 
-/// Flows of an agent with figures, at most; more are left out and counted.
+/// Maximum number of flows with live figures per agent; further flows are omitted and counted.
 pub const MOST_FLOWS: usize = 256;
-/// Instants that all flows together remember, at most.
+/// Maximum number of send times stored for all flows together.
 const MOST_REMEMBERED: usize = 1 << 20;
 const LEAST_REMEMBERED: usize = 64;
-/// How far back a message that comes late is still told from one that comes twice, in numbers of its flow.
+/// Number of sequence numbers within which a late message is distinguished from a duplicate.
 const WINDOW: u32 = 1_024;
 const WORDS: usize = WINDOW as usize / 64;
-/// Between two figures.
+/// Interval between figures, ps.
 const SECOND: i64 = 1_000_000_000_000;
-/// From the first message of the measured part to the first figures.
+/// Time from the first message of the measured part to the first figures, ps.
 const FIRST: i64 = SECOND / 10;
-/// Parts of each doubling in a distribution: a percentile is told too high by a sixteenth at most.
+/// Buckets per octave of the histogram: a percentile is at most a sixteenth too high.
 const PARTS: u32 = 16;
 const PARTS_LOG: u32 = 4;
 /// Buckets up to 2^43 ns, which is more than two hours.
 const BUCKETS: usize = (40 * PARTS) as usize;
 
-/// What an agent has to do with a flow.
+/// Relation of an agent to a flow.
 #[derive(Clone, Debug)]
 pub enum LivePart {
-    /// It sends it.
+    /// Sender.
     Sender,
-    /// It receives it; its messages are due then, where that follows from the plan.
+    /// Receiver; the schedule gives the due times, if it follows from the plan.
     Receiver(Option<Schedule>),
-    /// It sends it and gets it back.
+    /// Sender of messages that a relay returns.
     RoundTrip,
 }
 
-/// A flow whose figures are wanted.
+/// Flow with live figures.
 #[derive(Clone, Debug)]
 pub struct LiveFlow {
-    /// Its number.
+    /// Flow number.
     pub id: FlowId,
-    /// What is seen of it here.
+    /// Relation of this agent to the flow.
     pub part: LivePart,
-    /// Messages of it, warm-up included.
+    /// Planned number of messages, warm-up included.
     pub planned: u64,
-    /// Messages in half a second, at most.
+    /// Maximum number of messages in half a second.
     pub in_half_a_second: u64,
 }
 
-/// The figures of the last second, for whoever watches.
+/// Figures of the last second, shared with the control service.
 #[derive(Debug, Default)]
 pub struct LiveBoard(Mutex<Option<Arc<proto::LiveFigures>>>);
 
 impl LiveBoard {
-    /// The last figures, unless they are those of the number `known`.
+    /// Last figures, unless their number is `known`.
     pub fn newer_than(&self, known: u32) -> Option<Arc<proto::LiveFigures>> {
         let shown = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         shown.as_ref().filter(|figures| figures.number != known).map(Arc::clone)
@@ -76,7 +75,7 @@ impl LiveBoard {
     }
 }
 
-/// A distribution of times in ns, log-linear.
+/// Log-linear histogram of times in ns.
 #[derive(Debug)]
 struct Histogram {
     counts: Box<[u32; BUCKETS]>,
@@ -100,7 +99,7 @@ impl Histogram {
         self.sum = self.sum.saturating_add(ns);
     }
 
-    /// Empties it into the figures of a flow.
+    /// Writes the percentiles to the figures of a flow and empties the histogram.
     fn drain_into(&mut self, figures: &mut proto::LiveFlow) {
         figures.measured = self.n;
         if self.n == 0 {
@@ -115,7 +114,7 @@ impl Histogram {
     }
 }
 
-/// The bucket of a time; what is negative, which only another clock makes it, counts as nothing.
+/// Bucket of a time; negative times, which only differing clocks produce, count as 0.
 fn bucket_of(ns: i64) -> usize {
     let value = ns.max(0).unsigned_abs();
     if value < u64::from(PARTS) {
@@ -127,11 +126,11 @@ fn bucket_of(ns: i64) -> usize {
     usize::try_from(bucket).unwrap_or(BUCKETS).min(BUCKETS - 1)
 }
 
-/// The instants of the last messages of a flow, ps, by their numbers.
+/// Times of the last messages of a flow, ps, by sequence number.
 #[derive(Debug)]
 struct Instants {
     ring: Vec<i64>,
-    /// The first number that is not in it.
+    /// Lowest sequence number not stored yet.
     next: u32,
 }
 
@@ -144,7 +143,7 @@ impl Instants {
         sequence as usize & (self.ring.len() - 1)
     }
 
-    /// Numbers come one after the other; one that was passed over had the instant of the one behind it.
+    /// Stores the time of the next number; skipped numbers get the time of the number after them.
     fn put(&mut self, sequence: u32, at: i64) {
         if sequence < self.next {
             return;
@@ -157,7 +156,7 @@ impl Instants {
         self.next = sequence.saturating_add(1);
     }
 
-    /// The instant of a message; of one longer ago that of the oldest known, so that no wait is told too short by much.
+    /// Time of a message; for one older than stored, the oldest stored time, which gives a lower bound of its latency.
     fn of(&self, sequence: u32) -> Option<i64> {
         if sequence >= self.next {
             return None;
@@ -167,22 +166,22 @@ impl Instants {
     }
 }
 
-/// What has come of a flow's numbers.
+/// Arrived sequence numbers of a flow.
 #[derive(Debug, Default)]
 struct Arrivals {
-    /// The first number above all that came.
+    /// Lowest sequence number above all arrived ones.
     next: u32,
-    /// Of the last numbers below `next`, which came.
+    /// Bits of the arrived numbers in the window below `next`.
     seen: [u64; WORDS],
     received: u64,
     repeats: u64,
     missing: u64,
-    /// The fewest that were missing since the last figures, and in the second before.
+    /// Lowest number of missing messages since the last figures, and in the second before.
     fewest: [u64; 2],
 }
 
 impl Arrivals {
-    /// An intact message; whether it came for the first time.
+    /// Registers an intact message; true on its first arrival.
     fn take(&mut self, sequence: u32) -> bool {
         let (word, bit) = (sequence as usize / 64 % WORDS, 1_u64 << (sequence % 64));
         if sequence >= self.next {
@@ -190,7 +189,7 @@ impl Arrivals {
             self.forget(self.next, passed.min(WINDOW));
             self.missing += u64::from(passed);
             self.next = sequence.saturating_add(1);
-            // Its own place held a number a window ago.
+            // The bit was used by the number one window before.
             self.seen[word] |= bit;
         } else if self.next - sequence > WINDOW || self.seen[word] & bit != 0 {
             self.repeats += 1;
@@ -210,7 +209,7 @@ impl Arrivals {
         }
     }
 
-    /// How many are missing, less those that only came in another order: the fewest there were in two seconds.
+    /// Number of missing messages, without merely reordered ones: the minimum over two seconds.
     fn settle(&mut self) -> u64 {
         let settled = self.fewest[0].min(self.fewest[1]);
         self.fewest = [self.missing, self.fewest[0]];
@@ -223,7 +222,7 @@ struct Followed {
     id: FlowId,
     sent: u64,
     refused: u64,
-    /// The number and instant of the last intended send.
+    /// Number and time of the last intended send.
     intended: (u32, i64),
     latest_ns: i64,
     planned: u32,
@@ -289,8 +288,7 @@ impl Followed {
         }
     }
 
-    /// Carries the schedule on to a message; not beyond a second ahead of `now`, since no message comes before it is
-    /// due.
+    /// Advances the schedule to a message, by at most a second beyond `now`, since no message arrives before it is due.
     fn recall(&mut self, sequence: u32, now: RunTime) {
         let Some(schedule) = &mut self.schedule else { return };
         let until = now + Span::from_picos(SECOND);
@@ -305,12 +303,12 @@ impl Followed {
         }
     }
 
-    /// Whether something can be told of it: of what arrives, that something did.
+    /// True if there is data to report; for a receiver, an arrival.
     const fn begun(&self) -> bool {
         if self.arrives { self.arrivals.received > 0 } else { self.sent > 0 }
     }
 
-    /// The figures since the last ones. `settled`: a second has passed, after which what is missing counts.
+    /// Figures since the last call. `settled`: a second has passed, after which missing messages count.
     fn figures(&mut self, settled: bool) -> proto::LiveFlow {
         let mut figures = proto::LiveFlow {
             flow: u32::from(self.id),
@@ -330,16 +328,16 @@ impl Followed {
     }
 }
 
-/// Follows the flows of an agent, by their records.
+/// Live figures of an agent's flows, derived from its records.
 #[derive(Debug)]
 pub struct LiveFigures {
     flows: Vec<Followed>,
-    /// Places in `flows` by flow number; `u16::MAX`: not followed.
+    /// Index in `flows` by flow number; `u16::MAX`: not followed.
     by_id: Vec<u16>,
     left_out: u32,
-    /// When the first message of the measured part passed, ps.
+    /// Time of the first message of the measured part, ps.
     first: Option<i64>,
-    /// Figures have told of a message.
+    /// True after figures with a message were shown.
     said: bool,
     second: i64,
     number: u32,
@@ -347,7 +345,7 @@ pub struct LiveFigures {
 }
 
 impl LiveFigures {
-    /// Follows these flows, or the first of them, and shows their figures on `board`.
+    /// Follows these flows, up to the maximum number, and shows their figures on `board`.
     pub fn new(mut flows: Vec<LiveFlow>, board: Arc<LiveBoard>) -> Self {
         let left_out = u32::try_from(flows.len().saturating_sub(MOST_FLOWS)).unwrap_or(u32::MAX);
         flows.truncate(MOST_FLOWS);
@@ -361,7 +359,7 @@ impl LiveFigures {
         Self { flows, by_id, left_out, first: None, said: false, second: 0, number: 0, board }
     }
 
-    /// Records that pass, in the order of each thread that made them.
+    /// Processes records, in the order of each thread that wrote them.
     pub fn take(&mut self, records: &[Record]) {
         for record in records {
             let counted = matches!(
@@ -385,7 +383,7 @@ impl LiveFigures {
         }
     }
 
-    /// Shows the figures once a second of the run's time, and before once; `dropped` are records that never came here.
+    /// Shows the figures once a second of run time, and once before; `dropped` returns the number of lost records.
     pub fn look(&mut self, now: Option<RunTime>, dropped: impl FnOnce() -> u64) {
         let Some(now) = now else { return };
         let second = now.as_picos() / SECOND;
@@ -405,7 +403,7 @@ impl LiveFigures {
         });
     }
 
-    /// Whether there is something to say that no figures have said.
+    /// True if there is data and no figures were shown yet.
     fn has_first(&self, now: RunTime) -> bool {
         let due = self.first.is_some_and(|first| now.as_picos() - first >= FIRST);
         !self.said && due && self.flows.iter().any(Followed::begun)

@@ -1,4 +1,4 @@
-//! What is written during a run, by threads of the lowest priority.
+//! Records, captures and counters written during a run by threads of the lowest priority.
 
 pub mod held_back;
 pub mod host_counters;

@@ -1,8 +1,7 @@
-//! A capture task: everything the interfaces send and receive, written as pcapng.
+//! Capture task: all frames that the interfaces send and receive, written as pcapng.
 //!
-//! It only watches. It runs behind everybody else, takes frames out of rings that the kernel fills by itself, and never
-//! holds anything up: what a ring has no room for, and what the disk refuses, is counted and told. The measurement goes
-//! on without it.
+//! The task is passive. It has the lowest priority, reads rings that the kernel fills by itself, and delays no other
+//! thread: frames that do not fit in a ring or on the disk are counted and reported, and the measurement continues.
 
 use std::io;
 use std::path::Path;
@@ -17,53 +16,52 @@ use wg_net::{Captured, HardwareTimestamping, Interface, NetError, PacketRing, RE
 use super::held_back::{Asked, HeldBack};
 use crate::proto;
 
-/// Name of the file in the spool of an agent.
+/// File name in the agent's spool.
 pub const FILE: &str = "capture.pcapng";
-/// Pause when no ring had anything.
+/// Pause when all rings are empty.
 const PAUSE: Duration = Duration::from_millis(4);
-/// Longest time a frame stays out of the file.
+/// Longest time before a frame is written to the file.
 const FLUSH_EVERY: Duration = Duration::from_millis(250);
-/// Time between two looks at the room on the disk: at 10 Gbit/s a fifth of what is left comes in it.
+/// Interval of disk space checks; at 10 Gbit/s a fifth of the reserve is used within it.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// What a capture leaves free on the disk, bytes, for the records of the run that it only watches; of a small disk a
-/// quarter.
+/// Disk space in bytes that a capture leaves free for the records of the run; on a small disk a quarter.
 const LEFT_FREE: u64 = 64 << 20;
-/// Bytes of frames that are held back at a time, at most.
+/// Maximum number of bytes of held frames.
 pub(crate) const MOST_HELD: usize = 64 << 20;
-/// After the end: until the kernel has handed over what was not full yet.
+/// Wait after the end for the kernel to pass on partly filled blocks.
 const LAST_LOOK: Duration = Duration::from_millis(3 * RETIRE_MS as u64);
 
-/// An interface to capture on.
+/// Interface to capture on.
 #[derive(Clone, Debug)]
 pub struct CaptureInterface {
     /// The interface.
     pub interface: Interface,
-    /// What it is called in the file.
+    /// Interface name in the file.
     pub name: String,
-    /// Its line rate, where it is known.
+    /// Line rate, if known.
     pub rate_bps: Option<u64>,
 }
 
 /// Statistics of a capture.
 #[derive(Clone, Debug, Default)]
 pub struct CaptureStats {
-    /// Frames that came to the rings.
+    /// Frames that reached the rings.
     pub seen: u64,
     /// Frames in the file.
     pub written: u64,
-    /// Frames the rings had no room for.
+    /// Frames dropped because a ring was full.
     pub dropped: u64,
-    /// Frames the disk had no room for.
+    /// Frames not written because the disk was full.
     pub unwritten: u64,
-    /// Frames the interfaces timestamped; the others were timestamped by the kernel.
+    /// Frames with an interface timestamp; the others have a kernel timestamp.
     pub by_hardware: u64,
-    /// Received frames that an interface should have timestamped and did not; they are not in the file.
+    /// Received frames without the interface timestamp they should have; they are not in the file.
     pub untimestamped: u64,
-    /// Frames that were held back and that nobody asked for, and those of them that had to go early for want of room.
+    /// Held frames that were never requested, including those dropped early for lack of memory.
     pub passed_over: u64,
     /// See [`HeldBack::crowded_out`].
     pub crowded_out: u64,
-    /// Why the capture is not whole, as a clause about its file.
+    /// Reason why the capture is incomplete, as a clause about its file.
     pub failure: Option<String>,
 }
 
@@ -85,50 +83,50 @@ impl CaptureStats {
     }
 }
 
-/// How to capture.
+/// Settings of a capture.
 #[derive(Clone, Copy, Debug)]
 pub struct CaptureConfig {
     /// Bytes kept of each frame.
     pub snap: u32,
-    /// Whether frames addressed to others are seen, too.
+    /// True if frames addressed to other stations are captured too.
     pub see_all: bool,
-    /// Whether the interfaces timestamp: received frames only, for what is sent has no such timestamp in a ring.
+    /// True if the interfaces timestamp received frames; sent frames have no such timestamp in a ring.
     pub by_hardware: bool,
 }
 
-/// Rings and file, open.
+/// Open rings and file of a capture.
 #[derive(Debug)]
 pub struct Capture {
     rings: Vec<(PacketRing, CaptureInterface)>,
-    /// Ends when the capture does.
+    /// Interface timestamping, which ends with the capture.
     _timestamping: Vec<HardwareTimestamping>,
     by_hardware: bool,
     file: CaptureFile,
     snap: u32,
-    /// Where only what somebody asks for is written.
+    /// Held frames and requests of a capture on demand.
     held: Option<(HeldBack, Arc<Asked>)>,
     began: i64,
     stats: CaptureStats,
 }
 
-/// Why a capture cannot begin.
+/// Reason why a capture cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
-    /// The host refuses.
+    /// Refused by the host.
     #[error(transparent)]
     Net(#[from] NetError),
-    /// The disk refuses.
+    /// Refused by the disk.
     #[error("{path}: cannot be written: {source}")]
     File {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// Why.
+        /// Cause.
         source: io::Error,
     },
 }
 
 impl Capture {
-    /// Opens a ring on each of `taps`, and the file. Frames are kept from here on.
+    /// Opens a ring on each of `taps`, and the file. Frames are captured from here on.
     ///
     /// # Errors
     /// See [`CaptureError`].
@@ -173,7 +171,7 @@ impl Capture {
         })
     }
 
-    /// The same that holds frames back for so long and writes those only that somebody asks for by then.
+    /// Turns this into a capture on demand: it holds frames for `patience` and writes only those requested in time.
     #[must_use]
     pub fn on_demand(mut self, patience: Duration, asked: Arc<Asked>) -> Self {
         let patience = i64::try_from(patience.as_nanos()).unwrap_or(i64::MAX);
@@ -181,9 +179,9 @@ impl Capture {
         self
     }
 
-    /// Captures until `stop` is set and what came by then is in the file.
+    /// Captures until `stop` is set and all frames up to then are written.
     pub fn run(mut self, stop: &AtomicBool) -> CaptureStats {
-        // The kernel always lets a thread step back.
+        // The kernel always permits a lower priority.
         let _ = realtime::background();
         let (mut flushed, mut looked) = (Instant::now(), Instant::now());
         let mut stopped: Option<Instant> = None;
@@ -215,20 +213,20 @@ impl Capture {
         self.end()
     }
 
-    /// Writes the frames of one block of a ring; returns whether there was one.
+    /// Writes the frames of one block of a ring; false if there was none.
     fn take(&mut self, number: usize) -> bool {
         let Some((ring, _)) = self.rings.get_mut(number) else { return false };
         let interface = u32::try_from(number).unwrap_or(u32::MAX);
         let (file, snap) = (&mut self.file, self.snap);
         let (only_hardware, stats) = (self.by_hardware, &mut self.stats);
         let (mut blocks, mut frames, holds) = (Vec::new(), 0, self.held.is_some());
-        // A clock of an interface has a time of its own: what it timestamped came now.
+        // An interface clock has its own time scale, so its frames get the current time.
         let now = clock::realtime().get();
         let mut span = [i64::MAX, i64::MIN];
         let moved = ring.read(|frame| {
             stats.by_hardware += u64::from(frame.by_hardware);
             if only_hardware && !frame.by_hardware {
-                // Its time is another clock's: in one file with the others it would be nonsense.
+                // Its timestamp is from another clock and cannot be used in the same file.
                 stats.untimestamped += u64::from(!frame.is_outgoing);
                 return;
             }
@@ -247,7 +245,7 @@ impl Capture {
         moved.is_some()
     }
 
-    /// Writes what was held back and asked for meanwhile.
+    /// Writes held frames that were requested meanwhile.
     fn let_out(&mut self, last: bool) {
         let (Some((held, asked)), file) = (&mut self.held, &mut self.file) else { return };
         held.let_out(clock::realtime().get(), asked, last, |blocks, frames| file.frames_of(blocks, frames));
@@ -275,7 +273,7 @@ impl Capture {
             let (received, dropped) = ring.statistics().unwrap_or_default();
             self.stats.seen += received;
             self.stats.dropped += dropped;
-            // With several interfaces each has what came to it, less what was dropped.
+            // With several interfaces, each count is its received less its dropped frames.
             let mine = (received - dropped.min(received)).min(written);
             written -= mine;
             let counted = Statistics { received, dropped, written: Some(mine) };
@@ -291,7 +289,7 @@ impl Capture {
     }
 }
 
-/// Ends a capture's file before the disk is full.
+/// Closes a capture's file before the disk is full.
 pub(crate) fn leave_room(file: &mut CaptureFile) {
     let Ok(disk) = wg_net::host::disk_space(file.path()) else { return };
     let left = LEFT_FREE.min(disk.total / 4);
@@ -304,7 +302,7 @@ pub(crate) fn leave_room(file: &mut CaptureFile) {
     }
 }
 
-/// One frame as a block, with the tag the kernel took out of it.
+/// Writes one frame as a block, with the tag that the kernel removed.
 fn put(out: &mut Vec<u8>, interface: u32, frame: &Captured<'_>, snap: u32) {
     const ADDRESSES: usize = 12;
     let ticks = frame.timestamp_ns.max(0).unsigned_abs();

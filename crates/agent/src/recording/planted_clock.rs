@@ -1,9 +1,8 @@
-//! A clock that is wrong on purpose.
+//! Planted clock error for tests of the instrument.
 //!
-//! Namespaces of one machine share its clock, so nothing there could show whether offsets are found. Where the test
-//! gives an end system a clock, its agent writes every time as that clock would have shown it: the same clock, by the
-//! same seed, as in a simulation. Only what is recorded changes: frames leave when they would have left, and the
-//! servicing threads know nothing of it.
+//! Namespaces of one machine share its clock, so clock comparison cannot be tested there. If the test gives an end
+//! system a clock, its agent records every time as this clock would show it: the same clock model with the same seed as
+//! in a simulation. Only recorded times change: send times and servicing threads are unaffected.
 
 use std::str::FromStr;
 
@@ -15,16 +14,16 @@ use wg_record::Record;
 use wg_sim::SimError;
 use wg_sim::live::planted_clock;
 
-/// What such a clock shows in a run, at any time of it.
+/// Readings of a planted clock over a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlantedClock(DisciplinedClock);
 
 impl PlantedClock {
-    /// The clock of an end system in a run that lasts `until`, as the plan and its seed have it; nothing for one that
-    /// shows the time of its host.
+    /// Clock of an end system in a run that lasts until `until`, from the plan and its seed; `None` if it shows the
+    /// host's time.
     ///
     /// # Errors
-    /// The plan has a clock that there cannot be.
+    /// The plan has an invalid clock.
     pub fn of(
         network: &Network,
         run: &Run,
@@ -34,32 +33,32 @@ impl PlantedClock {
         Ok(planted_clock(network, run, node, until)?.map(Self))
     }
 
-    /// What it shows at `time`, saturating at the ends of the range.
+    /// Reading at `time`, limited to the value range.
     pub fn read(&self, time: RunTime) -> RunTime {
         RunTime::from_picos(self.0.read(time).as_picos())
     }
 
-    /// Records as they are written under it.
+    /// Writes records to `into` with the times of this clock.
     pub fn applied(&self, records: &[Record], into: &mut Vec<Record>) {
         into.clear();
         into.extend(records.iter().map(|record| Record { time: self.read(record.time), ..*record }));
     }
 }
 
-/// The clock of a whole host that is wrong on purpose: what it tells callers, the instant it takes for a start, and the
-/// times it records. It ran right when this was made, but for the offset.
+/// Planted clock error of a whole host: affects times reported to callers, start times and recorded times. Apart from
+/// the offset, the clock was right when this was created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlantedHostClock {
     offset_ns: i64,
     drift_ppb: i64,
     since: WallNanos,
-    /// An instant of the real clock, and by how much it is set then, ns; the clock is never set where this is 0.
+    /// Time on the real clock of a step, and its size, ns; 0: no step.
     step_at: WallNanos,
     step_ns: i64,
 }
 
 impl PlantedHostClock {
-    /// What it shows at an instant of the host's real clock.
+    /// Reading at a time of the host's real clock.
     pub fn shown(&self, at: WallNanos) -> WallNanos {
         let passed = i128::from(at.get() - self.since.get());
         let gained = (passed * i128::from(self.drift_ppb)).div_euclid(1_000_000_000);
@@ -67,9 +66,9 @@ impl PlantedHostClock {
         WallNanos::new(at.get() + self.offset_ns + saturating(gained) + stepped)
     }
 
-    /// The instant of the host's real clock at which it shows `shown`.
+    /// Time of the host's real clock at which the reading is `shown`.
     pub fn instant(&self, shown: WallNanos) -> WallNanos {
-        // It was set before, or is going to be.
+        // The step lies either before or after this time.
         let before = self.instant_without(shown.get() - self.step_ns);
         if before >= self.step_at { before } else { self.instant_without(shown.get()) }
     }
@@ -80,7 +79,7 @@ impl PlantedHostClock {
         WallNanos::new(self.since.get() + saturating(real))
     }
 
-    /// What it does to times of a run that begins at `epoch`, which is as it shows it.
+    /// Effect on times of a run that starts at `epoch`, itself a reading of this clock.
     pub fn of_records(&self, epoch: WallNanos) -> Option<PlantedClock> {
         let drift = FrequencyOffset::nearest(self.drift_ppb.saturating_mul(1_000_000));
         let ahead = i128::from(self.step_at.get()) - i128::from(epoch.get());
@@ -89,7 +88,7 @@ impl PlantedHostClock {
         let is_set = self.step_ns != 0 && ahead > 0;
         let mut clock = DisciplinedClock::over(Oscillator::new(drift), Span::ZERO);
         if is_set {
-            // It is set once, so no later change is known.
+            // The clock is stepped once, so there is no later change.
             clock.step(at, by).ok()?;
         }
         (is_set || drift != FrequencyOffset::NONE).then_some(PlantedClock(clock))
@@ -99,7 +98,7 @@ impl PlantedHostClock {
 impl FromStr for PlantedHostClock {
     type Err = String;
 
-    /// OFFSET,DRIFT in ns and ppb, and STEP@SECONDS: set by so many ns so long from now.
+    /// OFFSET,DRIFT in ns and ppb, and STEP@SECONDS: a step of so many ns after so many seconds.
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
             format!(

@@ -1,4 +1,4 @@
-//! A thread's own ring to the record writer.
+//! Ring from one thread to the record writer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +7,7 @@ use rtrb::{Consumer, Producer, RingBuffer};
 use wg_frame::time::{Epoch, WallNanos};
 use wg_record::{Clock, Crc, DropReason, Point, Record, RecordFlags};
 
-/// The writing end. A full ring counts and never blocks.
+/// Producer of a record ring. A full ring counts the record as dropped and never blocks.
 #[derive(Debug)]
 pub struct RecordProducer {
     ring: Producer<Record>,
@@ -17,42 +17,42 @@ pub struct RecordProducer {
     port: u16,
 }
 
-/// The reading end.
+/// Consumer of a record ring.
 #[derive(Debug)]
 pub struct RecordConsumer {
-    /// The records.
+    /// Ring of records.
     pub ring: Consumer<Record>,
-    /// Records the ring had no room for.
+    /// Number of records dropped because the ring was full.
     pub dropped: Arc<AtomicU64>,
 }
 
-/// What is known of a message wherever it is seen.
+/// Message fields that are the same at every record point.
 #[derive(Clone, Copy, Debug)]
 pub struct MessageInfo {
     /// Flow in the header, or [`wg_record::FLOW_FOREIGN`].
     pub flow: u16,
-    /// Number in the header.
+    /// Sequence number in the header.
     pub sequence: u32,
     /// Frame length, DA to FCS.
     pub length: u16,
-    /// Verdict on its CRC.
+    /// Result of the CRC check.
     pub crc: Crc,
     /// Leg and phase.
     pub flags: RecordFlags,
 }
 
-/// When a frame arrived.
+/// Arrival times of a frame.
 #[derive(Clone, Copy, Debug)]
 pub struct ArrivalTimes {
-    /// By the interface's clock with its nominal offset added, which the logging thread still has to place.
+    /// Time on the interface's clock plus its nominal offset, to be translated by the record writer.
     pub wire: Option<WallNanos>,
-    /// When the kernel had it from the driver.
+    /// Time at which the kernel received it from the driver.
     pub driver: Option<WallNanos>,
-    /// When the servicing thread had it.
+    /// Time at which the servicing thread received it.
     pub application: WallNanos,
 }
 
-/// A ring for `capacity` records whose memory is in place.
+/// Ring for `capacity` records with all memory mapped.
 pub fn record_ring(capacity: usize, node: u16, port: u16) -> (RecordProducer, RecordConsumer) {
     let (mut producer, mut consumer) = RingBuffer::new(capacity.max(1));
     let nothing = Record {
@@ -68,7 +68,7 @@ pub fn record_ring(capacity: usize, node: u16, port: u16) -> (RecordProducer, Re
         reason: DropReason::None,
         flags: RecordFlags::empty(),
     };
-    // Touching every page now spares the servicing thread the page faults.
+    // Touching every page now avoids page faults on the servicing thread.
     while producer.push(nothing).is_ok() {}
     while consumer.pop().is_ok() {}
     let dropped = Arc::new(AtomicU64::new(0));
@@ -83,12 +83,12 @@ pub fn record_ring(capacity: usize, node: u16, port: u16) -> (RecordProducer, Re
 }
 
 impl RecordProducer {
-    /// Tells when the run's time begins; before that every record counts from 1970.
+    /// Sets the epoch of the run; times of earlier records count from 1970.
     pub fn begin(&mut self, epoch: Epoch) {
         self.epoch = epoch;
     }
 
-    /// One sighting. Costs no system call and no allocation.
+    /// Adds one record, without system call or allocation.
     #[inline]
     pub fn push(&mut self, seen: MessageInfo, point: Point, clock: Clock, reason: DropReason, at: WallNanos) {
         let stored = self.epoch.run_time(at).is_some_and(|time| {
@@ -108,12 +108,12 @@ impl RecordProducer {
             self.ring.push(record).is_ok()
         });
         if !stored {
-            // One writer: no read-modify-write needed.
+            // A single writer needs no atomic read-modify-write.
             self.dropped.store(self.dropped.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         }
     }
 
-    /// A record that is whole.
+    /// Adds a complete record.
     #[inline]
     pub fn push_record(&mut self, record: Record) {
         if self.ring.push(record).is_err() {
@@ -121,7 +121,7 @@ impl RecordProducer {
         }
     }
 
-    /// The sightings of a received frame.
+    /// Adds the records of a received frame.
     #[inline]
     pub fn received(&mut self, seen: MessageInfo, at: ArrivalTimes) {
         if let Some(at) = at.wire {

@@ -1,4 +1,4 @@
-//! The record writer: takes records off every ring and writes segments, at the lowest priority.
+//! Record writer: takes records from every ring and writes segments, at the lowest priority.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,18 +19,18 @@ use crate::recording::remote_log::{RemoteLog, RemoteLogStats};
 use crate::timestamps::PhcTracker;
 use crate::timestamps::translation::{TimestampTranslator, TranslationStats};
 
-/// Pause when every ring was empty, the first time; doubled each time they are found empty again. A ring holds what a
-/// fast sender makes in several of the longest.
+/// First pause when all rings are empty, doubled each time they are still empty. A ring holds the records that a fast
+/// sender writes in several of the longest pauses.
 const PAUSE: Duration = Duration::from_millis(2);
 const LONGEST_PAUSE: Duration = Duration::from_millis(32);
-/// Longest time a record stays out of the file.
+/// Longest time before a record is written to the file.
 const FLUSH_EVERY: Duration = Duration::from_millis(250);
-/// Time between looks at the clocks.
+/// Interval of clock checks.
 const WATCH_EVERY: Duration = Duration::from_millis(100);
-/// Most records taken from one ring before the next has its turn.
+/// Maximum number of records taken from one ring in a row.
 const CHUNK: usize = 16_384;
-/// How much later than the oldest record of another ring the records of a turn may be, ps: disorder within a
-/// millisecond costs nobody anything, and turns are long enough.
+/// Limit, ps, by which records of one turn may be later than the oldest record of another ring: readers tolerate
+/// disorder within a millisecond, and turns remain long enough.
 const TURN_PS: i64 = 1_000_000_000;
 
 /// Statistics of the record writer.
@@ -38,17 +38,17 @@ const TURN_PS: i64 = 1_000_000_000;
 pub struct RecordWriterStats {
     /// Records in files.
     pub written: u64,
-    /// Records rings had no room for, or that could not be written.
+    /// Records lost because a ring was full or a write failed.
     pub dropped: u64,
     /// Steps of the wall clock.
     pub clock_steps: u32,
-    /// The largest of them, signed, ns.
+    /// Largest step, signed, ns.
     pub largest_clock_step_ns: i64,
-    /// Hardware timestamps, by port.
+    /// Translation of hardware timestamps, by port.
     pub translated: BTreeMap<u16, TranslationStats>,
-    /// What became of the log over the network, where there is one.
+    /// Statistics of the log over the network, if any.
     pub remote_log: Option<RemoteLogStats>,
-    /// The first thing that went wrong with the disk.
+    /// First disk error.
     pub failure: Option<String>,
 }
 
@@ -61,7 +61,7 @@ impl RecordWriterStats {
     }
 }
 
-/// Tells steps of `CLOCK_REALTIME` from slewing, by its difference to `CLOCK_MONOTONIC_RAW`.
+/// Detects steps of `CLOCK_REALTIME`, as opposed to slewing, by comparison with `CLOCK_MONOTONIC_RAW`.
 #[derive(Debug)]
 pub struct ClockWatch {
     offset: i64,
@@ -69,17 +69,17 @@ pub struct ClockWatch {
 }
 
 impl ClockWatch {
-    /// The kernel slews by 500 ppm at most; as much again for the adjustment of the tick.
+    /// Limit of slewing: the kernel's 500 ppm plus as much for the adjustment of the tick.
     const SLEW_PPM: i64 = 1_000;
-    /// Beyond this a change is a step, ns.
+    /// Deviation above which a change is a step, ns.
     const STEP: i64 = 1_000_000;
 
-    /// Begins with a reading of both clocks, ns.
+    /// Watch with the first reading of both clocks, ns.
     pub const fn new(wall: i64, raw: i64) -> Self {
         Self { offset: wall.wrapping_sub(raw), raw }
     }
 
-    /// A later reading; the size of the step since the last one, ns, if it was one.
+    /// Evaluates a further reading; returns the step since the last one, ns, if there was one.
     pub fn look(&mut self, wall: i64, raw: i64) -> Option<i64> {
         let offset = wall.wrapping_sub(raw);
         let change = offset.wrapping_sub(self.offset);
@@ -89,39 +89,39 @@ impl ClockWatch {
     }
 }
 
-/// Whose records they are, and the clock that the node shows.
+/// Origin of the records and the clock they use.
 #[derive(Clone, Debug)]
 pub struct WriterConfig {
     /// Index of the node.
     pub node: NodeIndex,
-    /// Its name.
+    /// Name of the node.
     pub name: String,
     /// Index of the run.
     pub run_index: u32,
-    /// A wrong clock that times are written by; `None`: the host's.
+    /// Planted clock of the recorded times; `None`: the host's clock.
     pub planted: Option<PlantedClock>,
-    /// A host's clock that is wrong; what is planted beside it counts.
+    /// Planted clock of the host; `planted` takes precedence.
     pub planted_host: Option<PlantedHostClock>,
-    /// What segments name as their epoch, set before the run begins; 0: the epoch itself.
+    /// Epoch written to the segments, set before the run starts; 0: the epoch itself.
     pub common_epoch: Arc<AtomicI64>,
 }
 
-/// What a writer thread comes to; `None` where the run never began.
+/// Result of a writer thread; `None` if the run never started.
 pub type Outcome = Option<Result<RecordWriterStats, RecordError>>;
 
-/// What a writer takes records from.
+/// Inputs of a writer.
 pub struct Sources {
-    /// Their rings.
+    /// Record rings.
     pub rings: Vec<RecordConsumer>,
-    /// The hardware clocks of ports, by which their timestamps are translated.
+    /// Hardware clocks of ports, which translate their timestamps.
     pub clocks: Vec<(u16, PhcTracker)>,
-    /// Who follows them as they pass.
+    /// Live figures of the records.
     pub live: LiveFigures,
-    /// The log that goes over the network.
+    /// Log over the network.
     pub remote_log: Option<RemoteLog>,
 }
 
-/// Writes records until every producer has gone and every ring is empty, under a planted clock where there is one.
+/// Writes records, with the planted clock if any, until every producer has ended and every ring is empty.
 ///
 /// # Errors
 /// The spool cannot be written at all; later failures are in the statistics.
@@ -144,7 +144,7 @@ pub fn run(
     loop {
         let over = sources.iter().all(|source| source.ring.is_abandoned());
         let mut moved = 0;
-        // In bounded portions, so that flushing and watching the clock are not put off.
+        // Bounded chunks, so that flushes and clock checks are not delayed.
         while moved < CHUNK
             && let Some((source, until)) = earliest(&sources)
         {
@@ -180,13 +180,13 @@ pub fn run(
     Ok(stats)
 }
 
-/// Records that rings had no room for.
+/// Number of records dropped in full rings.
 fn lost_in(sources: &[RecordConsumer]) -> u64 {
     sources.iter().map(|source| source.dropped.load(Ordering::Relaxed)).sum()
 }
 
-/// The ring whose next record is the oldest, and how far it may be emptied before another has its turn, ps. Rings that
-/// wait for long, because somebody has the core, would else be written one after the other, as if time had gone back.
+/// Ring with the oldest next record, and the time up to which it may be drained before another ring's turn, ps.
+/// Otherwise rings that wait long for a core would be written one after the other, with times going back.
 fn earliest(sources: &[RecordConsumer]) -> Option<(usize, i64)> {
     let (mut first, mut others) = (None, i64::MAX);
     for (at, source) in sources.iter().enumerate() {
@@ -203,12 +203,12 @@ fn earliest(sources: &[RecordConsumer]) -> Option<(usize, i64)> {
     first.map(|(at, _)| (at, others.saturating_add(TURN_PS)))
 }
 
-/// When a record's turn is, ps. The time of one that still has to be placed is another clock's: it holds nobody up.
+/// Time of a record's turn, ps. An untranslated time is from another clock and delays no other record.
 fn turn_of(record: &Record) -> i64 {
     if TimestampTranslator::is_mine(record) { i64::MIN } else { record.time.as_picos() }
 }
 
-/// Segments, and what is done to records before they are written: timestamps translated, a planted clock applied.
+/// Segment writer that translates timestamps and applies a planted clock before writing.
 struct Writer {
     segments: SegmentWriter,
     planted: Option<PlantedClock>,
@@ -246,7 +246,7 @@ impl Writer {
         })
     }
 
-    /// Writes what waits in a ring, up to the first record later than `until`, and at least one.
+    /// Writes records of a ring up to the first one later than `until`, and at least one.
     fn drain(
         &mut self,
         source: &mut RecordConsumer,

@@ -1,4 +1,4 @@
-//! The interface's own timestamps at an access point.
+//! Hardware timestamps of the interface at an access point.
 
 use wg_frame::time::WallNanos;
 use wg_net::Received;
@@ -6,10 +6,10 @@ use wg_net::Received;
 use crate::timestamps::budget::TimestampBudget;
 use crate::timestamps::{HardwareStats, TimestampConfig};
 
-/// Sends whose transmit timestamps may be outstanding; a power of two.
+/// Maximum number of sends with outstanding transmit timestamps; a power of two.
 pub(super) const OUTSTANDING: usize = 8192;
 
-/// The interface's timestamps at one access point. Times it gives have the nominal offset added.
+/// Hardware timestamps at one access point. Returned times include the nominal offset.
 pub(super) struct HardwareTimestamps {
     pub(super) config: TimestampConfig,
     pub(super) budget: TimestampBudget,
@@ -21,7 +21,7 @@ impl HardwareTimestamps {
         Self { config, budget: TimestampBudget::new(config.budget), stats: HardwareStats::default() }
     }
 
-    /// Whether the timestamp of the frame about to be sent is to be asked for.
+    /// True if a timestamp may be requested for the next frame.
     pub(super) fn may_ask(&mut self, now: WallNanos) -> bool {
         self.config.transmit && self.budget.may_ask(now.get())
     }
@@ -30,7 +30,7 @@ impl HardwareTimestamps {
         self.budget.handle_asked(number, now.get());
     }
 
-    /// When the interface received a frame of `length` bytes; counted if it does not say.
+    /// Time at which the interface received a frame of `length` bytes; a missing timestamp is counted.
     pub(super) fn received(&mut self, frame: &Received, length: u16) -> Option<WallNanos> {
         if !self.config.receive {
             return None;
@@ -47,7 +47,7 @@ impl HardwareTimestamps {
         WallNanos::new(timestamp_ns.saturating_add(self.config.nominal_ns))
     }
 
-    /// The end of the run.
+    /// Statistics at the end of the run.
     pub(super) fn finish(&mut self) -> HardwareStats {
         HardwareStats { transmit: self.budget.finish(), ..self.stats }
     }

@@ -36,22 +36,22 @@ use crate::timestamps::{HardwareStats, TimestampConfig};
 
 use self::hardware::{HardwareTimestamps, OUTSTANDING};
 
-/// The last stretch before a send, spun on the clock alone, ns. Longer than an empty receive takes.
+/// Final interval before a send, spun on the clock alone, ns; longer than an empty receive call.
 const FINAL: i64 = 4_000;
-/// How long to go on spinning for a message that is late, ns.
+/// Spinning time after the expected arrival of a late message, ns.
 const TAIL: i64 = 80_000;
-/// Longest sleep: how long a stop may go unnoticed.
+/// Longest sleep, which bounds the delay of a stop.
 pub const LONGEST_SLEEP_MS: u32 = 20;
 const LONGEST_SLEEP: i64 = LONGEST_SLEEP_MS as i64 * 1_000_000;
-/// Spins between two offers of the core to others.
+/// Spins between two calls of `sched_yield`.
 const SPINS_PER_YIELD: u32 = 8;
 /// Frames received in a row while messages wait to be sent.
 const RECEIVE_BURST: usize = 4;
 
-/// Sends of one flow.
+/// Send counts of one flow.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SendStats {
-    /// Messages the kernel took.
+    /// Messages accepted by the kernel.
     pub done: u64,
     /// Messages that left more than a tenth of the period after their intended time.
     pub late: u64,
@@ -60,69 +60,69 @@ pub struct SendStats {
 /// Statistics of an access point.
 #[derive(Debug, Default)]
 pub struct AccessPointStats {
-    /// Frames the kernel took.
+    /// Frames accepted by the kernel.
     pub frames_sent: u64,
     /// Frames received.
     pub frames_received: u64,
     /// Frames the kernel refused to send.
     pub send_errors: u64,
-    /// Frames received but given up because a task's queue was full.
+    /// Received frames dropped because a task's queue was full.
     pub inbox_drops: u64,
-    /// Sends whose driver timestamp never came.
+    /// Sends without a driver timestamp.
     pub missing_tx_timestamps: u64,
-    /// Frames that came without the driver's timestamp.
+    /// Received frames without a driver timestamp.
     pub missing_rx_timestamps: u64,
-    /// Timestamps of the interface, where it timestamps.
+    /// Statistics of hardware timestamps, if the interface supports them.
     pub hardware: HardwareStats,
-    /// Frames without our header.
+    /// Frames without the probe header.
     pub foreign_frames: u64,
     /// Frames dropped because the socket's buffer was full.
     pub socket_drops: u64,
     /// Involuntary context switches of the thread.
     pub involuntary_switches: u64,
-    /// By position in the flow table.
+    /// Send counts by position in the flow table.
     pub sends: Vec<SendStats>,
-    /// What the messages were, where this thread judged them.
+    /// Reception counts, if this thread checked the messages.
     pub reception: Option<ReceptionStats>,
-    /// Relays that turned messages on this thread.
+    /// Relays that ran on this thread.
     pub relays: Vec<RelayState>,
-    /// The first thing that went wrong with the socket.
+    /// First socket error.
     pub failure: Option<String>,
 }
 
 /// Queues to and from the relay task.
 pub struct TurnQueue {
-    /// Messages to be turned there.
+    /// Messages to be returned by the task.
     pub inbox: Producer<Incoming>,
-    /// The thread to wake.
+    /// Thread of the task, for wake-ups.
     pub thread: std::thread::Thread,
 }
 
-/// What a servicing thread is made of.
+/// Inputs of a servicing thread.
 pub struct Parts {
     /// The access point.
     pub socket: Socket,
-    /// The interface's timestamps, where it has some.
+    /// Hardware timestamps, if the interface supports them.
     pub timestamps: Option<TimestampConfig>,
-    /// Its kind.
+    /// Kind of access point.
     pub access: AccessKind,
-    /// What the end system has to do.
+    /// Assignment of the end system.
     pub assignment: Arc<Assignment>,
     /// Queues of messages to send.
     pub outboxes: Vec<Consumer<Outgoing>>,
-    /// Where the buffers of each go afterwards; `None`: this thread's own pool.
+    /// Return path of each outbox's buffers; `None`: this thread's own pool.
     pub returns: Vec<Option<Producer<Buffer>>>,
-    /// Where received messages go.
+    /// Destination of received messages.
     pub inbox: Inbox,
     /// The relay task.
     pub turn: Option<TurnQueue>,
-    /// Buffers that come back from tasks.
+    /// Buffers returned by tasks.
     pub spent: Vec<Consumer<Buffer>>,
     /// Buffers to receive into.
     pub pool: Vec<Buffer>,
     /// The record ring.
     pub records: RecordProducer,
-    /// What others may watch.
+    /// Counters visible to other threads.
     pub counters: Arc<Counters>,
     /// Signalled by the relay task.
     pub wake: Arc<Wake>,
@@ -137,12 +137,12 @@ pub struct Parts {
 struct Outstanding {
     number: u32,
     waiting: bool,
-    /// The interface's timestamp was asked for, too.
+    /// True if a hardware timestamp was requested too.
     asked: bool,
     seen: MessageInfo,
 }
 
-/// The thread's state.
+/// State of the servicing thread.
 pub struct Servicing {
     socket: Socket,
     interface: Option<HardwareTimestamps>,
@@ -162,14 +162,14 @@ pub struct Servicing {
     relays: Vec<RelayState>,
     outstanding: Box<[Outstanding]>,
     timestamps_due: usize,
-    /// Outstanding timestamps at which a busy thread looks for them.
+    /// Number of outstanding timestamps at which a busy thread collects them.
     collect_at: usize,
     expectations: Vec<Expectation>,
-    /// Positions of the flows that are expected here.
+    /// Positions of the flows with expected arrivals.
     expected: Vec<u16>,
-    /// The earliest instant a message is expected at; `i64::MAX`: none.
+    /// Earliest expected arrival; `i64::MAX`: none.
     next_arrival: i64,
-    /// When a relay's held message leaves without its successor.
+    /// Time at which a relay's held message leaves without its successor.
     next_flush: i64,
     lead: Lead,
     budget: Budget,
@@ -180,7 +180,7 @@ pub struct Servicing {
 }
 
 impl Servicing {
-    /// Allocates everything the run will need.
+    /// Allocates all memory of the run.
     pub fn new(parts: Parts) -> Self {
         let assignment = parts.assignment;
         let nothing = Outstanding {
@@ -242,7 +242,7 @@ impl Servicing {
         }
     }
 
-    /// Services the access point from now until it is told to stop.
+    /// Services the access point until told to stop.
     pub fn run(mut self, epoch: Epoch) -> AccessPointStats {
         self.epoch = epoch;
         self.records.begin(epoch);
@@ -259,7 +259,7 @@ impl Servicing {
         self.stats
     }
 
-    /// One send, one receive, one spin or one sleep, whichever the time demands.
+    /// Performs one send, receive, spin or sleep, depending on the time.
     fn step(&mut self) {
         let now = clock::realtime().get();
         let next = self.outboxes.earliest();
@@ -282,7 +282,7 @@ impl Servicing {
         }
     }
 
-    /// Whether a message is about to leave or likely to arrive, and there is budget to wait for it awake.
+    /// True if a send or an expected arrival is near and the budget allows spinning for it.
     fn may_spin(&mut self, now: i64, due: i64) -> bool {
         if self.next_arrival < now - TAIL {
             self.expect_next(now);
@@ -315,13 +315,13 @@ impl Servicing {
         self.longest_yield = 0;
     }
 
-    /// Nothing is near: do what has waited, then sleep.
+    /// Handles pending work, then sleeps; called when no event is near.
     fn rest(&mut self, now: i64, due: i64) {
         if self.timestamps_due > 0 || self.hardware_timestamps_due() {
             self.collect_timestamps();
         }
         if self.next_flush <= now {
-            // A message that waits in the socket may be the successor a held one waits for.
+            // A message in the socket may be the successor that a held message waits for.
             while self.receive(false) {}
             self.flush_relays(false);
         }
@@ -329,8 +329,7 @@ impl Servicing {
         let lead = self.lead.ns();
         let idle = self.outboxes.is_unused() && self.turn.is_none();
         if idle && self.next_arrival == i64::MAX && self.next_flush == i64::MAX {
-            // The common case of a receiver or relay that knows nothing of its flows yet: a single system call takes
-            // the frame.
+            // Common case of a receiver or relay without expected arrivals yet: one system call receives the frame.
             self.account(clock::realtime().get());
             self.receive(true);
             self.awake_since = clock::realtime().get();
@@ -340,7 +339,7 @@ impl Servicing {
         self.account(now);
         let mut until = now + LONGEST_SLEEP;
         for wanted in [due.saturating_sub(lead), self.next_arrival.saturating_sub(lead), self.next_flush] {
-            // Without budget the lead has begun already: sleep to the event itself.
+            // Without budget the lead time has begun already, so the sleep ends at the event itself.
             let wanted = if wanted <= now { wanted.saturating_add(lead) } else { wanted };
             until = until.min(wanted.max(now + 1_000));
         }
@@ -364,18 +363,18 @@ impl Servicing {
         }
     }
 
-    /// The instant `time` on the wall clock, ns.
+    /// Run time `time` on the wall clock, ns.
     fn wall(&self, time: RunTime) -> i64 {
         self.epoch.wall_nanos(time).get()
     }
 
-    /// A reading of the wall clock, ns, on the timescale of the run.
+    /// Wall clock reading, ns, as run time.
     fn run_time(&self, wall: i64) -> RunTime {
-        // Only a clock set by a season comes to the end of all times.
+        // Only a grossly wrong clock exceeds the range of run time.
         self.epoch.run_time(WallNanos::new(wall)).unwrap_or(RunTime::from_picos(i64::MAX))
     }
 
-    /// Finds the earliest instant a message is expected at.
+    /// Updates the earliest expected arrival.
     fn expect_next(&mut self, now: i64) {
         let expectations = &mut self.expectations;
         self.next_arrival = self
@@ -396,9 +395,9 @@ impl Servicing {
         }
     }
 
-    /// A buffer back into the pool.
+    /// Returns a buffer to the pool.
     fn recycle(&mut self, buffer: Buffer) {
-        // Its capacity covers every buffer there is; were one too many, it is freed rather than grown for.
+        // The capacity covers all buffers; an extra one would be freed instead of growing the pool.
         if self.pool.len() < self.pool.capacity() {
             self.pool.push(buffer);
         }
@@ -408,11 +407,11 @@ impl Servicing {
         if self.stats.failure.is_none() {
             self.stats.failure = Some(format!("access point: {error}"));
         }
-        // Errors of a socket come in streams; a pause keeps them from taking the core.
+        // Socket errors come in rapid succession; a pause keeps them from using up the core.
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
 
-    /// After the run: what still waits in the socket, in a relay, in the error queue.
+    /// Handles the frames left in the socket, in relays and in the error queue after the run.
     fn wind_up(&mut self) {
         for _ in 0..65_536 {
             if !self.receive(false) {

@@ -1,4 +1,4 @@
-//! The receiving half, and messages turned round on the spot.
+//! Receive path, and messages returned on the servicing thread.
 
 use wg_core::Deadline;
 use wg_frame::ethernet::{FCS_LEN, HEADER_LEN, MIN_FRAME_LEN};
@@ -21,11 +21,11 @@ use crate::end_system::receiver_task::Inbox;
 use crate::end_system::relay::{ReturningMessage, Way};
 use crate::recording::record_ring::ArrivalTimes;
 
-/// Pause in which a task gives buffers back.
+/// Pause during which a task can return buffers.
 const FOR_BUFFERS: std::time::Duration = std::time::Duration::from_micros(200);
 
 impl Servicing {
-    /// Receives up to `most` frames that wait already.
+    /// Receives up to `most` queued frames.
     pub(super) fn receive_waiting(&mut self, most: usize) {
         for _ in 0..most {
             if !self.receive(false) {
@@ -34,7 +34,7 @@ impl Servicing {
         }
     }
 
-    /// Receives one frame and hands it on. False: there was none.
+    /// Receives one frame and passes it on; false if there was none.
     pub(super) fn receive(&mut self, block: bool) -> bool {
         if self.pool.is_empty() {
             self.take_back_buffers();
@@ -61,21 +61,20 @@ impl Servicing {
         }
     }
 
-    /// The tag that a message over UDP came with, by its flow: the kernel shows its socket none.
+    /// Tag of a message over UDP according to its flow, since the kernel does not show it to the socket.
     fn tag_of(&self, buffer: &Buffer, payload: usize) -> Option<u16> {
         let probe = probe::peek(buffer.payload(payload))?;
         self.assignment.flow(probe.flow)?.1.vlan_tci
     }
 
-    /// Every buffer is with a task that does not keep up: the frame is lost to the instrument, and counted.
+    /// Receives and counts a frame that is dropped because all buffers are with a task that is too slow.
     fn receive_without_buffer(&mut self, block: bool) -> bool {
         let got = matches!(self.socket.receive(&mut [], false), Ok(Some(_)));
         if got {
             self.stats.frames_received += 1;
             self.stats.inbox_drops += 1;
         } else if block {
-            // The task has a lower priority: as long as this thread is awake on the last core there is, no buffer comes
-            // back.
+            // The task has a lower priority: while this thread is awake on the only core, no buffer is returned.
             std::thread::sleep(FOR_BUFFERS);
         }
         got
@@ -168,8 +167,8 @@ impl Servicing {
         }
     }
 
-    /// The relay on this thread. Its records are written after the message has gone, since every nanosecond before
-    /// counts as the relay's delay.
+    /// Relays a message on this thread. Records are written after the message has left, since any time before counts as
+    /// relay delay.
     fn turn_round(&mut self, relay: usize, incoming: Incoming) {
         let Incoming { buffer, payload, length, at } = incoming;
         let inspected = framing::inspect(&self.assignment, &buffer, payload, length);
@@ -196,7 +195,7 @@ impl Servicing {
         self.plan_flush();
     }
 
-    /// Sends what relays have held back long enough; with `over`, everything they hold.
+    /// Sends messages whose hold time at relays has expired; with `over`, all held messages.
     pub(super) fn flush_relays(&mut self, over: bool) {
         let now = self.run_time(clock::realtime().get());
         let mut relays = std::mem::take(&mut self.relays);
@@ -209,7 +208,7 @@ impl Servicing {
 
     fn plan_flush(&mut self) {
         let first = self.relays.iter().map(|relay| relay.deadline()).min().and_then(Deadline::instant);
-        // A nanosecond later than rounded down, so that it is due when it is looked at.
+        // Rounded up to the next nanosecond, so that the deadline has passed at the next check.
         self.next_flush = first.map_or(i64::MAX, |at| self.wall(at).saturating_add(1));
     }
 }

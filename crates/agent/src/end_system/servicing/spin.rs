@@ -1,15 +1,15 @@
-//! When a servicing thread may spin instead of sleep.
+//! Conditions under which a servicing thread may spin instead of sleep.
 //!
-//! A wake-up costs tens of microseconds, most of a round trip over a virtual link, and it varies. Spinning on the
-//! socket avoids it but takes the core from everyone else, under SCHED_FIFO absolutely. So a thread spins only
-//! where a message is about to leave or likely to arrive, for a bounded time, out of a bounded share of the core,
-//! and gives way when somebody else turns out to want it.
+//! A wake-up takes tens of microseconds, most of a round trip over a virtual link, and varies. Spinning on the socket
+//! avoids it but blocks the core for other threads, under SCHED_FIFO completely. A thread therefore spins only when a
+//! send or an expected arrival is near, for a bounded time and within a bounded share of the core, and reduces this
+//! share if another thread needs the core.
 //!
 //! Pure logic: the time is an argument, in ns of any clock that does not step during a run.
 
-/// The share of a core a thread may keep awake, as a bucket of nanoseconds. Work is done whatever the level; only
-/// spinning asks. Work and spinning together stay below the 95 % at which the kernel stops real-time threads for
-/// tens of milliseconds (`sched_rt_runtime_us`), with room for the task threads.
+/// Share of a core for which a thread may stay awake, as a bucket of nanoseconds. Work is done at any level; only
+/// spinning checks it. Work and spinning together stay below the 95 % at which the kernel stops real-time threads for
+/// tens of milliseconds (`sched_rt_runtime_us`), with time left for the task threads.
 #[derive(Clone, Debug)]
 pub struct Budget {
     level: i64,
@@ -22,34 +22,33 @@ impl Budget {
     const FULL: i64 = 2_000_000;
     const MAX_PPM: i64 = 700_000;
     const LEAST_PPM: i64 = 15_000;
-    /// An offer of the core that takes longer than this, ns, was taken up by somebody.
+    /// Duration of a yield, ns, above which another thread has used it.
     const TAKEN_UP: i64 = 20_000;
 
-    /// A few agents on a core settle by offers who is awake; of more than this each has its part from the start, or
-    /// their least shares alone would be more than the core.
+    /// Up to this number of agents on a core share it by yields; more agents have a fixed share each, since the sum of
+    /// their minimum shares would exceed the core.
     const FEW: i64 = 4;
 
-    /// A full bucket of an agent that shares its core with `agents` in all.
+    /// Full bucket of an agent whose core `agents` agents share, this one included.
     pub fn new(now: i64, agents: u32) -> Self {
         let agents = i64::from(agents);
         let most_ppm = if agents > Self::FEW { Self::MAX_PPM / agents } else { Self::MAX_PPM };
         Self { level: Self::FULL, last: now, share_ppm: most_ppm, most_ppm }
     }
 
-    /// A full bucket of a thread that shares its core with all agents of a host that has few.
+    /// Full bucket of a thread whose core is shared by all agents of a host with few agents.
     pub const fn of_small_host(now: i64) -> Self {
         let most_ppm = 200_000;
         Self { level: Self::FULL, last: now, share_ppm: most_ppm, most_ppm }
     }
 
-    /// Whether there is anything left to spin with.
+    /// True if budget for spinning is left.
     pub const fn allows(&self) -> bool {
         self.level > 0
     }
 
-    /// The time since the last call: of it, `awake` ns were worked or spun. `yielded` is the longest time an offer of
-    /// the core took within it: somebody of the same priority who needs it halves the share, which comes back within a
-    /// second.
+    /// Accounts the time since the last call, of which `awake` ns were worked or spun. `yielded` is the longest yield
+    /// within it: a thread of the same priority that used it halves the share, which recovers within a second.
     pub fn account(&mut self, now: i64, awake: i64, yielded: i64) {
         let passed = (now - self.last).clamp(0, 1_000_000_000);
         self.last = now;
@@ -63,7 +62,7 @@ impl Budget {
     }
 }
 
-/// When the next message of a periodic flow is likely to arrive.
+/// Expected arrival of the next message of a periodic flow.
 #[derive(Clone, Debug)]
 pub struct Expectation {
     period: i64,
@@ -72,21 +71,21 @@ pub struct Expectation {
 }
 
 impl Expectation {
-    /// Periods without an arrival after which the flow is no longer waited for.
+    /// Periods without an arrival after which the flow is no longer expected.
     const PATIENCE: u32 = 4;
 
-    /// Nothing is expected before the first arrival.
+    /// Expectation without a first arrival, which expects nothing.
     pub const fn new(period: i64) -> Self {
         Self { period, next: None, misses: 0 }
     }
 
-    /// A message arrived at `now`.
+    /// Registers an arrival at `now`.
     pub fn arrived(&mut self, now: i64) {
         self.next = (self.period > 0).then(|| now.saturating_add(self.period));
         self.misses = 0;
     }
 
-    /// The instant the next message is likely at. What lies more than `tail` before `now` has been missed.
+    /// Expected arrival of the next message; an instant more than `tail` before `now` is skipped as missed.
     pub fn next(&mut self, now: i64, tail: i64) -> Option<i64> {
         let mut at = self.next?;
         while now.saturating_sub(at) > tail {

@@ -1,4 +1,4 @@
-//! Timestamps of frames sent, off the error queue: the driver's of every frame, the interface's of those asked about.
+//! Transmit timestamps from the error queue: the driver's for every frame, the interface's for requested frames.
 
 use wg_net::{TX_BATCH, TransmitTimestamp};
 use wg_record::{Clock, DropReason, Point};
@@ -7,14 +7,14 @@ use super::Servicing;
 use super::hardware::OUTSTANDING;
 
 impl Servicing {
-    /// Whether timestamps of the interface are under way.
+    /// True if hardware timestamps are outstanding.
     pub(super) fn hardware_timestamps_due(&self) -> bool {
         self.interface.as_ref().is_some_and(|interface| interface.budget.is_waiting())
     }
 
-    /// Where there is never a quiet moment: one batch of timestamps whenever a batch may be there, since the error
-    /// queue shares the memory of received frames; and whenever the interface could give a further one if the last were
-    /// taken.
+    /// Collects timestamps on a thread that is never idle: one batch whenever one may be complete, since the error
+    /// queue shares the memory of received frames, and whenever the interface can take a further request after the last
+    /// is collected.
     pub(super) fn collect_backlog(&mut self) {
         let full = self.interface.as_ref().is_some_and(|i| i.config.transmit && i.budget.is_full());
         if self.timestamps_due >= self.collect_at || full {
@@ -23,7 +23,7 @@ impl Servicing {
         }
     }
 
-    /// Takes transmit timestamps off the error queue until it is empty, at most as many as are due.
+    /// Collects transmit timestamps until the error queue is empty, at most as many as are outstanding.
     pub(super) fn collect_timestamps(&mut self) {
         for _ in 0..=self.timestamps_due / TX_BATCH {
             if self.collect_batch() < TX_BATCH {
@@ -33,7 +33,7 @@ impl Servicing {
         self.collect_at = self.timestamps_due + TX_BATCH;
     }
 
-    /// One batch; how many entries it had.
+    /// Collects one batch and returns its number of entries.
     fn collect_batch(&mut self) -> usize {
         let (outstanding, records, interface) =
             (&mut self.outstanding, &mut self.records, &mut self.interface);

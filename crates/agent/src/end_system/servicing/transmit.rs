@@ -1,4 +1,4 @@
-//! The sending half.
+//! Send path.
 
 use wg_frame::probe::Probe;
 use wg_frame::time::RunTime;
@@ -13,7 +13,7 @@ use crate::end_system::addressing::AccessKind;
 use crate::end_system::buffer::Buffer;
 use crate::end_system::framing;
 
-/// What is to be sent besides the frame itself.
+/// Properties of the frame to be sent.
 #[derive(Clone, Copy)]
 pub(super) struct FrameToSend {
     pub(super) to: NodeIndex,
@@ -24,7 +24,7 @@ pub(super) struct FrameToSend {
 }
 
 impl Servicing {
-    /// Sends the head of outbox `index` and gives its buffer back.
+    /// Sends the head of outbox `index` and returns its buffer.
     pub(super) fn send_from(&mut self, index: usize) {
         let Some(message) = self.outboxes.take(index) else { return };
         let frame = usize::from(message.frame.start)..usize::from(message.frame.end);
@@ -37,7 +37,7 @@ impl Servicing {
         };
         self.transmit(&message.buffer, frame, send);
         match &mut self.returns[index] {
-            // The ring has room for every buffer of its task.
+            // The ring has space for every buffer of its task.
             Some(home) => drop(home.push(message.buffer)),
             None => self.recycle(message.buffer),
         }
