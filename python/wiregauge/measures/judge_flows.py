@@ -1,7 +1,7 @@
-"""Judges flows of one run from their rows of the message table, some together, in three passes.
+"""Judges flows of one run from their rows of the message table, several at a time, in three passes.
 
-First each flow is read: its series are extracted. Then the statistics of the series of all flows are made together, and
-then measure by measure what else is known of them. Last each flow has its result.
+First, each flow is read and its series are extracted. Second, the statistics of the series of all flows are computed
+together, then every other measure for all flows. Third, the result of each flow is put together.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def judge_flows(readings: Sequence[FlowReading]) -> list[FlowResult]:
         one.summaries = _with_character(one, summaries)
     figures: list[dict[str, object]] = [{} for _ in readings]
     for name, measure in FLOW_MEASURES.items():
-        found = [measure.found(one) for one in readings]
+        found = [measure.computed(one) for one in readings]
         answers = iter(batch.results([one for one in found if isinstance(one, Pending)]))
         for own, value in zip(figures, found, strict=True):
             known = next(answers) if isinstance(value, Pending) else value
@@ -178,7 +178,7 @@ def _result(reading: FlowReading, figures: dict[str, object]) -> FlowResult:
 def _of_all(sample: FlowResult, reading: FlowReading, whole: Whole) -> FlowResult:
     """The result of a flow too large to be held, from that of its rows and what is known of all its messages."""
     flow = exact(sample, reading.extracted, whole, reading.run.names, reading.correction.shift)
-    figures = {name: one.of_all(sample[one], flow, reading) for name, one in FLOW_MEASURES.items()}
+    figures = {name: one.of_all_messages(sample[one], flow, reading) for name, one in FLOW_MEASURES.items()}
     return replace(flow, figures={name: found for name, found in figures.items() if found})
 
 

@@ -1,7 +1,7 @@
-"""What every measure of a flow is: one object that finds its figures, pools those of repeats, and tells them.
+"""The base of every measure of a flow: one object computes its figures, pools those of repeats and lists them.
 
-The distributions and the counters of a flow follow from their definitions alone; everything else that is known of a
-flow is a `FlowMeasure` in a file of its own beside this one.
+The distributions and counters of a flow follow from their definitions alone. Every other measure is a `FlowMeasure`
+in a file of this package.
 """
 
 from __future__ import annotations
@@ -40,27 +40,27 @@ NOTHING: Mapping[str, Any] = {}
 
 @dataclass(frozen=True, slots=True)
 class RunReading:
-    """What is known of a run before its flows are judged, one by one."""
+    """The records and reports of a run, as far as the measures of its flows need them."""
 
     campaign: CampaignPlan
     entry: RunEntry
-    """What the manifest has of it."""
+    """The entry of the run in the manifest."""
     timestamp_ns: float
-    """Error of a difference of two timestamps."""
+    """Error of a difference of two timestamps, ns."""
     wire: Mapping[str, float]
     """By node the error of the interface's timestamps, ns."""
     unseen: Collection[str]
     """End systems without a tap."""
     among: int
-    """Flows of the run, which share the rate of false alarms of the rules."""
+    """The number of flows in the run; they share the rate of false alarms of the rules."""
     unpaired: Mapping[int, int]
-    """By flow: frames that left a switch although it is not remembered that they came."""
+    """Frames by flow that left a switch although their arrival there is no longer known."""
     played: Errors | None = None
-    """How late frames left a network that an agent plays; None where none does."""
+    """Release errors of a network that an agent plays; None where no agent does."""
     main: Sequence[str] = field(default_factory=lambda: tuple(MAIN))
-    """Measures of which is told how they change over the run."""
+    """Measures whose change over the run is tested."""
     paired: Collection[int] | None = None
-    """Flows of which also what lies between every two points is told, and not only what has a name; None: all."""
+    """Flows whose latency between every two points is computed; None: all flows."""
     _once: dict[object, Any] = field(default_factory=dict)
 
     @property
@@ -69,7 +69,7 @@ class RunReading:
         return self.campaign.network.names
 
     def once(self, read: Callable[[RunReading], S]) -> S:
-        """What `read` finds in the run, which is looked for once for all its flows."""
+        """The result of `read`, which is called once for all flows of the run."""
         if read not in self._once:
             self._once[read] = read(self)
         found: S = self._once[read]
@@ -78,7 +78,7 @@ class RunReading:
 
 @dataclass(slots=True)
 class FlowReading:
-    """The records of a flow at one of its receivers, and what was extracted of them."""
+    """The records of a flow at one receiver, and the series extracted from them."""
 
     run: RunReading
     flow: FlowPlan
@@ -87,56 +87,56 @@ class FlowReading:
     part: Part
     """Rows of the measured part."""
     tracked: TrackedFlow
-    """What tracking counted of it."""
+    """The counters of tracking for this flow and receiver."""
     between: Offsets
     correction: Correction
     blind: tuple[str, ...]
-    """Its ends without a tap."""
+    """The ends of the flow that have no tap."""
     extracted: Mapping[str, Extracted]
-    """By measure its series."""
+    """The series by measure."""
     gone: Flags
-    """Messages that were lost."""
+    """Flags of the lost messages."""
     unknown: Flags
-    """Messages of which nobody can tell whether they were."""
+    """Flags of the messages whose loss is unknown."""
     through: Passages | None
-    """Passages of its frames through switches."""
+    """Passages of the frames through switches."""
     whole: Whole | None
-    """What is known of all its messages, where the rows are a sample of them."""
+    """Counts and sketches of all messages, where the rows are a sample of them."""
     frames: Conformity | None = None
-    """What its frames on the wire say of its virtual link."""
+    """Conformity of the frames on the wire to the virtual link."""
     summaries: dict[str, Summary] = field(default_factory=dict)
-    """By measure the summary of its series, once that is made."""
+    """Summaries by measure, once they are computed."""
 
 
 class FlowMeasure(Generic[T]):
-    """The figures of a flow that belong together: found, pooled over repeats, and told one by one."""
+    """Figures of a flow that belong together: how they are computed, pooled over repeats and listed."""
 
     name: str
-    """Under which a result stores them: the name of the measure, or of what several have in common."""
+    """The key in `FlowResult.figures`: the name of the measure, or of what several measures share."""
     none: T
-    """What stands for them where there are none; nothing of that truth value is stored."""
+    """The value where there are no figures; a false value is not stored."""
     definitions: tuple[Definition, ...] = ()
-    """Definitions that it brings; the others are in `definitions`."""
+    """Definitions of its measures; those in `definitions` are not repeated here."""
 
-    def found(self, reading: FlowReading) -> T | Pending[T]:
-        """The figures of a flow in a single run; or what of its series they wait for."""
+    def computed(self, reading: FlowReading) -> T | Pending[T]:
+        """The figures of a flow in one run, or the statistics of series that they still need."""
         return self.none
 
-    def of_all(self, sample: T, flow: FlowResult, reading: FlowReading) -> T:
-        """The figures of a flow too large to be held: `sample` is of the rows, `flow` has counts and distributions."""
+    def of_all_messages(self, sample: T, flow: FlowResult, reading: FlowReading) -> T:
+        """The figures of a flow too large for memory, from those of its `sample`; `flow` has exact counts."""
         return sample
 
     def pooled(self, flows: Sequence[FlowResult], summaries: Mapping[str, Summary]) -> T:
-        """The figures of all repeats of a flow, whose distributions are `summaries`."""
+        """The figures of all repeats of a flow; `summaries` are the pooled distributions."""
         return self.none
 
     def without_clocks(self, flow: FlowResult, apart: Collection[str], *, compared: bool) -> T:
-        """The figures without what lies between clocks that nobody compared.
+        """The figures without values between clocks that nobody compared.
 
-        Those are the clocks of the two ends, unless `compared`, and those of ports of the switches `apart`.
+        Those are the clocks of the two ends, unless `compared`, and the clocks of the switches `apart`.
         """
         return flow[self]
 
     def quantities(self, flow: FlowResult) -> Iterator[Quantity]:
-        """Its figures one by one, as limits, tables and exports name them; of a flow without them none."""
+        """The figures one by one, under the names that limits, tables and exports use."""
         return iter(())

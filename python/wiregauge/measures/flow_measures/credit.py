@@ -46,13 +46,13 @@ class CreditMet:
 
 
 class _Credit(FlowMeasure[CreditMet | None]):
-    """The extremes of all shaped queues on the way."""
+    """The extremes of the credits of all shaped queues on the way of a flow."""
 
     name = "credit"
     none: CreditMet | None = None
     definitions = (_DEFINITION,)
 
-    def found(self, reading: FlowReading) -> CreditMet | None:
+    def computed(self, reading: FlowReading) -> CreditMet | None:
         shaped = reading.run.entry.model.credits
         return credit_met(reading.run.campaign.network, reading.flow, shaped) if shaped else None
 

@@ -35,13 +35,13 @@ _DEFINITION = Definition(
 
 
 class _Elimination(FlowMeasure[Counts]):
-    """Its counters by statistic."""
+    """The counters of elimination, by statistic."""
 
     name = "elimination"
     none: Counts = NOTHING
     definitions = (_DEFINITION,)
 
-    def found(self, reading: FlowReading) -> Counts:
+    def computed(self, reading: FlowReading) -> Counts:
         return reading.run.once(_counted).get(reading.flow.id, self.none)
 
     def pooled(self, flows: Sequence[FlowResult], summaries: Mapping[str, Summary]) -> Counts:

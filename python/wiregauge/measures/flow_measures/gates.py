@@ -47,19 +47,19 @@ _DEFINITION = Definition(
 
 
 class _Gates(FlowMeasure[Counts]):
-    """By statistic how a flow met gates; of a sampled flow nothing is counted."""
+    """Counts of gates met, by statistic; a sampled flow has none."""
 
     name = "gates"
     none: Counts = NOTHING
     definitions = (_DEFINITION,)
 
-    def found(self, reading: FlowReading) -> Counts:
+    def computed(self, reading: FlowReading) -> Counts:
         if reading.whole is not None or not reading.run.once(_has_gates):
             return self.none
         return gate_waits(reading.run.campaign, reading.flow, reading.through, reading.run.played)
 
     def pooled(self, flows: Sequence[FlowResult], summaries: Mapping[str, Summary]) -> Counts:
-        """Sums of what each has counted: of the others it is not known."""
+        """Sums of the statistics that every repeat counted; the others are unknown."""
         each = [flow[self] for flow in flows]
         return {name: sum(one[name] for one in each) for name in each[0] if all(name in one for one in each)}
 

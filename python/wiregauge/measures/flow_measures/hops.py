@@ -18,15 +18,15 @@ Hops = tuple[Hop, ...]
 
 
 class _Hops(FlowMeasure[Hops]):
-    """The ports that it leaves, with few figures of each: the measure `residence` has the distribution of all."""
+    """The output ports of a flow, with few figures each; the measure `residence` has the distribution over all."""
 
     name = "hops"
     none: Hops = ()
 
-    def found(self, reading: FlowReading) -> Pending[Hops]:
+    def computed(self, reading: FlowReading) -> Pending[Hops]:
         return hops_of(reading.through, reading.run.names, reading.run.timestamp_ns)
 
-    def of_all(self, sample: Hops, flow: FlowResult, reading: FlowReading) -> Hops:
+    def of_all_messages(self, sample: Hops, flow: FlowResult, reading: FlowReading) -> Hops:
         hops = reading.whole.hops if reading.whole is not None else ()
         return tuple(_hop(*hop, reading.run.names, sample) for hop in hops) or sample
 

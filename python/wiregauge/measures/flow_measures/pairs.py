@@ -37,12 +37,12 @@ Pairs = tuple[PairLatency, ...]
 
 
 class _Pairs(FlowMeasure[Pairs]):
-    """The pairs in the order of the way."""
+    """Latency of the pairs of points, in the order of the way."""
 
     name = "pair_latency"
     none: Pairs = ()
 
-    def found(self, reading: FlowReading) -> Pairs | Pending[Pairs]:
+    def computed(self, reading: FlowReading) -> Pairs | Pending[Pairs]:
         paired, repeated = reading.run.paired, reading.run.campaign.repeats > 1
         if paired is not None and reading.flow.id not in paired:
             return self.none
@@ -50,7 +50,7 @@ class _Pairs(FlowMeasure[Pairs]):
             reading.part, reading.flow, reading.correction, reading.summaries, keep=repeated
         )
 
-    def of_all(self, sample: Pairs, flow: FlowResult, reading: FlowReading) -> Pairs:
+    def of_all_messages(self, sample: Pairs, flow: FlowResult, reading: FlowReading) -> Pairs:
         if reading.whole is None:
             return sample
         return pairs_of_all(sample, reading.flow, reading.whole, flow.summaries, reading.correction)

@@ -34,13 +34,13 @@ _DEFINITION = Definition(
 
 
 class _Policing(FlowMeasure[Counts]):
-    """Its counters by statistic."""
+    """The counters of stream filters, by statistic."""
 
     name = "policing"
     none: Counts = NOTHING
     definitions = (_DEFINITION,)
 
-    def found(self, reading: FlowReading) -> Counts:
+    def computed(self, reading: FlowReading) -> Counts:
         return reading.run.once(_counted).get(reading.flow.id, self.none)
 
     def pooled(self, flows: Sequence[FlowResult], summaries: Mapping[str, Summary]) -> Counts:

@@ -34,17 +34,19 @@ __all__ = ["GOODPUT", "SERVICE"]
 
 
 class _Service(FlowMeasure[Service | None]):
-    """All of it; None of a flow with an end without a tap."""
+    """The service of a flow; None where an end of the flow has no tap."""
 
     name = "service"
     none: Service | None = None
 
-    def found(self, reading: FlowReading) -> Service | Pending[Service] | None:
+    def computed(self, reading: FlowReading) -> Service | Pending[Service] | None:
         if reading.blind:
             return None
         return serve(reading.part, reading.flow, reading.gone, reading.unknown, reading.frames)
 
-    def of_all(self, sample: Service | None, flow: FlowResult, reading: FlowReading) -> Service | None:
+    def of_all_messages(
+        self, sample: Service | None, flow: FlowResult, reading: FlowReading
+    ) -> Service | None:
         if sample is None or reading.whole is None:
             return sample
         return service_of_all(sample, reading.flow, reading.whole, reading.frames)
@@ -69,7 +71,7 @@ SERVICE = _Service()
 
 
 class _Goodput(FlowMeasure[None]):
-    """The rate of arrivals, which the service has."""
+    """The goodput, from the service of the flow."""
 
     name = "goodput"
     none = None

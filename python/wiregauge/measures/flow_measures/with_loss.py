@@ -32,13 +32,13 @@ class _WithLoss(FlowMeasure[Percentiles]):
     name = "latency_with_loss"
     none: Percentiles = NOTHING
 
-    def found(self, reading: FlowReading) -> Percentiles:
+    def computed(self, reading: FlowReading) -> Percentiles:
         if reading.gone.any():
             return _of_messages(reading)
         flow = reading.flow
         return reading.summaries[flow.main].percentiles or with_loss([], [], flow.quantiles)
 
-    def of_all(self, sample: Percentiles, flow: FlowResult, reading: FlowReading) -> Percentiles:
+    def of_all_messages(self, sample: Percentiles, flow: FlowResult, reading: FlowReading) -> Percentiles:
         main, lost = flow.plan.main, flow.counts["lost"]
         if main not in flow.sketches or not lost:
             return flow.summaries[main].percentiles or sample
