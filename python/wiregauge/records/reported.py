@@ -1,31 +1,30 @@
 """What the manifest and `tracking.json` hold of a run, typed: its entry, with what agents and simulator report.
 
-Whoever reads a run directory has it decoded once. A counter that nobody reported is None, and never 0; keys that are
-not listed are somebody else's. The forms are those of `agent.proto`, of `wg_sim::report` and of `wg_record`.
+The types are decoded once, when a run directory is opened. A counter that nobody reported is None, never 0. Unlisted
+keys are ignored. The forms are those of `agent.proto`, of `wg_sim::report` and of `wg_record`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from wiregauge.plan import NETWORK
 
-T = TypeVar("T")
 Counter = int | None
 """None: not reported."""
 
 
 def sum_known(counts: Iterable[Counter]) -> int:
-    """The sum of the counters that were reported; whether any was is asked of them one by one."""
+    """The sum of the counters that were reported; 0 where none was."""
     return sum(count for count in counts if count is not None)
 
 
 def known(counter: Counter) -> int:
-    """A counter, 0 where it was not reported: for sums beside which that is said."""
+    """A counter, or 0 where it was not reported; callers state separately that it is unknown."""
     return counter or 0
 
 

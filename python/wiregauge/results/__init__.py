@@ -1,7 +1,7 @@
-"""A judgement on its way out: stored beside its run, as JSON and text, and as what pictures draw of it.
+"""Output of a judgement: stored in the run directory, as JSON, as text, and as the data of pictures.
 
-`judge` judges a run directory and stores what comes of it; `show_json` and `show_text` are for programs and for people,
-`shapes` and `views` give figures what they draw. Comparisons and explanations have rooms of their own.
+`judge` judges a run directory and stores the result. `show_json` is for programs, `show_text` for people; `shapes` and
+`views` hold the data of figures. `comparing` and `explaining` do the same for comparisons and explanations.
 """
 
 from wiregauge.results.judging import judge

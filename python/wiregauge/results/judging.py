@@ -1,4 +1,4 @@
-"""Judges a run directory and stores what comes of it: `measures.json`, and of very many flows the details of each."""
+"""Judges a run directory and stores the result: `measures.json`, and the details of each flow of large runs."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Statistics of many series at once: those of one length are one table, and a call of NumPy does for all of them.
 
-What needs statistics of series is `Pending`: it says which, and what it makes of the answers. A `Batch` answers what
-is pending of many flows side by side; the answers are those that each series has alone. A run of thousands of flows has
-tens of thousands of series with few values each, and one by one most of the time goes into the asking; long series cost
-what their values cost, and of these few are held at a time.
+A result that needs statistics of series is `Pending`: it lists its requests and turns the answers into the result. A
+`Batch` answers the requests of many flows together; each answer is the same as if the series were alone. A run of
+thousands of flows has tens of thousands of short series, and one by one the overhead of the calls would dominate. Long
+series cost what their values cost, and only a few are held at a time.
 """
 
 from __future__ import annotations

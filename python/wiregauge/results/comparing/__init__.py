@@ -1,4 +1,4 @@
-"""Comparisons and trends as JSON, as text, and as what pictures draw of them."""
+"""Comparisons and trends as JSON, as text, and as the data of pictures."""
 
 from wiregauge.results.comparing.text import compare_headline, compare_text
 from wiregauge.results.comparing.trend_text import trend_headline, trend_text

@@ -1,4 +1,4 @@
-"""Explanations as JSON, as text, and as what pictures draw of them."""
+"""Explanations as JSON, as text, and as the data of pictures."""
 
 from wiregauge.results.explaining.text import explain_text
 from wiregauge.results.explaining.types import explain_json, explain_schema_path
