@@ -419,7 +419,7 @@ class HostsBench:
         )
 
     def prepare(self, run: Run, captures: Path) -> None:
-        """Applies a run's settings; there are no captures of switches, unless an agent plays the network."""
+        """Raises BenchError for a capture on one of the lab's own switches, where no agent could make it."""
         del captures
         if self._led:
             return

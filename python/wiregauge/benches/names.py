@@ -45,7 +45,7 @@ class Order(Plan, frozen=True):
     interfaces: dict[str, str] | None = None
     """Interfaces of the host that replace veth pairs, by end system."""
     were_up: tuple[str, ...] = ()
-    """The end systems whose interfaces were up before."""
+    """Names of those interfaces that were up before."""
     home: int = -1
     """File descriptor of the host's network namespace."""
     switches: Switches = "kernel"

@@ -362,7 +362,7 @@ class NetnsBench:
         return facts
 
     def close(self) -> None:
-        """Ends captures and agents; the networks go with the enclosure."""
+        """Ends captures and agents; the networks end with the enclosure."""
         self.end_captures()
         for agent in self._agents.values():
             with contextlib.suppress(OSError):

@@ -72,14 +72,14 @@ class Knobs(Protocol):
 
 
 def knobs_of(path: Path, source: Source, run: int) -> Knobs | None:
-    """The knobs of a network; None where nothing is known to be changed."""
+    """The knobs of a network; None for a format without changeable properties."""
     if source.format == "plan":
         return _Test(path, source, run)
     return _Physical(source) if source.format == "physical" else None
 
 
 class _Test:
-    """Knobs of a test: attributes of its elements, with groups written out."""
+    """Knobs of a test: attributes of its elements, with groups expanded."""
 
     def __init__(self, path: Path, source: Source, run: int) -> None:
         self._path, self._run = path, run

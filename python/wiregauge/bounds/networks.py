@@ -150,8 +150,8 @@ def run_name(run: int, point: Mapping[str, str]) -> str:
 def of_campaign(campaign: Campaign, run: int, file: str, root: etree._Element | None = None) -> Source:
     """The network of a run of a compiled test; `file` is named in diagnostics.
 
-    `root` is its text, for lines, where it is not that file. Raises `TestError` where the test plants what contradicts
-    an assumption of every bound.
+    `root` is its text, for lines, where it is not that file. Raises `TestError` where a planted fault contradicts an
+    assumption of every bound.
     """
     network, planned = campaign.network, campaign.runs[run]
 

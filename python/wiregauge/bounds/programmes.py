@@ -16,7 +16,7 @@ def solved(
     limits: Sequence[float],
     objective: Sequence[float],
 ) -> list[float] | None:
-    """The multipliers of the rows of `max objective · x`, rows at most their limits; None where there are none."""
+    """The multipliers of the rows in `max objective · x`, with rows at most their limits; None without a solution."""
     import numpy as np
     from scipy.optimize import linprog
     from scipy.sparse import csr_array

@@ -48,7 +48,7 @@ class Worst:
 
 
 def write_tests(outcome: Outcome, runs: ShortRuns, out: Path) -> dict[tuple[str, str], Path]:
-    """A test for each worst case into the folder `out`; raises OSError."""
+    """Writes a test for each worst case into the folder `out`; raises OSError."""
     written = {}
     for found in outcome.found:
         if found.latency is None:

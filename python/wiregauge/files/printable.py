@@ -26,7 +26,7 @@ _SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def printable(text: str) -> str:
-    """The text as one line that shows all it holds; most texts are that already.
+    """The text as one printable line; most texts are unchanged.
 
     >>> printable("port 1")
     'port 1'

@@ -73,7 +73,7 @@ def inner(a: Floats, b: Floats) -> float:
     """The sum of the products of two arrays of one length, the same on machines of any number of cores.
 
     `numpy.dot` divides long arrays among as many threads as there are cores. Its last digits then depend on the
-    machine, and where series are judged side by side all these threads wait for one another, ten times as long.
+    machine, and where series are judged in parallel all these threads wait for one another, ten times as long.
     """
     starts = range(0, len(a), BLOCK)
     return fsum(float(np.dot(a[at : at + BLOCK], b[at : at + BLOCK])) for at in starts)

@@ -33,7 +33,7 @@ Flags = NDArray[np.bool_]
 BLOCK = 256
 """Elements in a block of the finest level."""
 FACTOR = 4
-"""Blocks of a level that make one of the next."""
+"""Blocks of a level that form one of the next."""
 NEAR = 512
 """The greatest gap, in blocks, between two blocks that are read together: one read costs more than the gap."""
 _MOST, _LEAST = np.iinfo(np.int64).max, np.iinfo(np.int64).min

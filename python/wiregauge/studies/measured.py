@@ -51,7 +51,7 @@ def of_quantity(found: Quantity, source: str) -> Measured:
 
 
 def known(value: float, unit: str, source: str) -> Measured:
-    """A number that follows from the test itself, such as the time of a header on the wire: nothing was measured."""
+    """A number that follows from the test without a measurement, such as the time of a header on the wire."""
     return Measured(value, unit, 0, value, value, source)
 
 

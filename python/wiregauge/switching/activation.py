@@ -83,7 +83,7 @@ def service_steps(session: Session, known: dict[str, Result]) -> Result:
 
 
 def _above(service: Service, trial: Trial) -> bool:
-    """Whether a step is above the CIR."""
+    """Whether a trial's step is above the CIR."""
     return trial.name.startswith(tuple(f"{service.name}, {name}" for name in _OVER))
 
 
