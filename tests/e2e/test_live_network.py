@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -144,6 +145,34 @@ def test_a_run_whose_network_is_struck_ends_is_graded_and_calls_nothing_lost(
     assert flow["lost"] == 0, "what the network had in hand when it ended nobody knows"
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="another's namespace is entered by root")
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["set", "h1", "down"], "is down, or has lost its carrier, since the network was played"),
+        (["delete", "h1"], "was taken away while the network was played"),
+    ],
+)
+def test_a_port_that_goes_is_told_while_the_run_goes_on_and_the_run_is_graded(
+    played: Campaign, words: list[str], told: str
+) -> None:
+    network = played.one("serve", "/run/netns/network")
+    subprocess.run(["nsenter", f"--net=/proc/{network}/ns/net", "ip", "link", *words], check=True, timeout=30)
+    struck = time.monotonic()
+    said = f"interface 'h1', which leads to sensor, {told}"
+    assert played.process.stderr is not None
+    line = next(line for line in played.process.stderr if said in line)
+    assert time.monotonic() - struck < 5, line
+    assert played.process.poll() is None
+    manifest = played.folder / "r" / "manifest.json"
+    assert json.loads(manifest.read_text(encoding="utf-8"))["state"] == "running"
+    code, _ = played.end()
+    assert code == 4
+    left = json.loads(manifest.read_text(encoding="utf-8"))
+    assert said in left["runs"][0]["reason"]
+    assert not left["runs"][0]["network"]["complete"]
+
+
 STRAY = """
 import socket, sys, time
 line = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
@@ -178,11 +207,12 @@ def test_frames_of_somebody_else_are_counted_by_where_they_came_from_and_what_th
     assert set(foreign) == {("other", kind) for kind in took}
     for (_, kind), one in foreign.items():
         assert one["frames"] == 20
-        # Over the line to the switch and from there to both others, at 1 Gbit/s.
-        assert one["line_ns"] == pytest.approx(20 * 3 * took[kind], rel=0.01)
-        assert one["dropped"] == {}
+        # Over the line to the switch and from there to both others, at 1 Gbit/s; LLDP ends at the switch.
+        ends = kind == 0x88CC
+        assert one["line_ns"] == pytest.approx(20 * (1 if ends else 3) * took[kind], rel=0.01)
+        assert one["dropped"] == ({"not-forwarded": 20} if ends else {})
         # Cards take what is for a group, and none the frame to an address that nobody has.
-        assert one["delivered"] == (0 if kind == 0x1234 else 40)
+        assert one["delivered"] == (40 if kind == 0x86DD else 0)
     checks = {check["name"]: check for check in shown["checks"]}
     assert checks["network-foreign"]["grade"] == "note"
     assert "20 IPv6 (0x86DD) from other" in checks["network-foreign"]["observed"]

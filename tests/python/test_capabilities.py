@@ -115,6 +115,28 @@ def test_what_needs_an_interface_card_only_the_model_has(tmp_path: Path) -> None
     assert beyond_namespaces(given, "model") == []
 
 
+ON_CYCLE = """<test xmlns="urn:wiregauge:test:2" name="t" seed="1"><network>
+<end-system name="a">{clock}</end-system><end-system name="b"/><switch name="sw" kind="mixed-criticality"/>
+<link between="a sw" rate="1Gbit/s"/><link between="b sw" rate="1Gbit/s"/></network>
+<flows><flow id="1" protocol="tt" from="a" to="b" period="2ms" offset="1ms"/></flows>
+<tasks><send flow="1" period="2ms" payload="64B" count="10" {place}/><receive flow="1"/></tasks></test>"""
+
+
+@pytest.mark.parametrize("place", ['cycle-offset="dispatch"', 'cycle-offset="500us"'])
+def test_programs_of_hosts_go_by_no_clock_of_a_card(place: str, tmp_path: Path) -> None:
+    """Whoever asks for them to is refused where the two clocks differ, and nobody else."""
+
+    def refused(clock: str, place: str) -> list[str]:
+        file = tmp_path / "t.xml"
+        file.write_text(ON_CYCLE.format(clock=clock, place=place))
+        return beyond_namespaces(load(file).campaign, "model")
+
+    (why,) = refused('<clock drift="20ppm"/>', place)
+    assert why.startswith('"a" sends flow 1 at one place of the network\'s cycle (cycle-offset)')
+    assert refused("", place) == []
+    assert refused('<clock drift="20ppm"/>', 'offset="500us"') == []
+
+
 def sent(flow: str, more: str, folder: Path, *, kind: str = "cots") -> Campaign:
     links = "".join(f'<link between="{name} sw" rate="1Gbit/s"/>' for name in "abc")
     nodes = "".join(f'<end-system name="{name}"/>' for name in "abc")

@@ -27,9 +27,15 @@ def examples() -> list[str]:
     return sorted(path.stem for path in EXAMPLES.glob("*.xml"))
 
 
+BY_CLOCKS_OF_CARDS = {"on-the-cycle": "by a clock that is its card's"}
+"""Examples with programs that go by a clock that no real host has, and what is said of them."""
+
+
 @pytest.mark.parametrize("example", examples())
-def test_the_model_carries_every_example(example: str) -> None:
-    assert beyond_namespaces(campaign(example), "model") == []
+def test_the_model_carries_every_example_but_programs_by_the_clock_of_a_card(example: str) -> None:
+    refused = beyond_namespaces(campaign(example), "model")
+    assert len(refused) == (example in BY_CLOCKS_OF_CARDS)
+    assert all(BY_CLOCKS_OF_CARDS[example] in why for why in refused)
 
 
 def test_bridges_carry_some_examples() -> None:

@@ -239,7 +239,7 @@ def test_captures_of_the_model_stand_where_those_at_bridges_do_and_its_loads_wit
 
 
 def foreign(kind: int = 0x86DD, line_ns: int = 5_000, **more: Any) -> dict[str, Any]:
-    counts = {"frames": 3, "bytes": 240, "delivered": 6, "line_ns": line_ns, "on_media": 0, "dropped": {}}
+    counts = {"frames": 3, "bytes": 240, "delivered": 6, "line_ns": line_ns, "dropped": {}}
     return {"end_system": "sensor", "ether_type": kind, **counts, **more}
 
 

@@ -32,12 +32,13 @@ NAMES = ("sensor", "sink")
 def stored(late: dict[int, list[int]], flow: int = 1) -> pl.DataFrame:
     """Rows of frames that left, by node, in ps, and of others that did not."""
     rows = [
-        {"node": node, "flow": flow, "sequence": number, "warm_up": False, "late": one, "kind": "left"}
+        {"node": node, "flow": flow, "sequence": number, "late": one, "kind": "left"}
         for node, values in late.items()
         for number, one in enumerate(values)
     ]
-    rows.append({"node": 0, "flow": flow, "sequence": 9, "warm_up": False, "late": 10**15, "kind": "entered"})
-    return pl.DataFrame(rows).with_columns(pl.col("kind").cast(pl.Categorical))
+    rows.append({"node": 0, "flow": flow, "sequence": 9, "late": 10**15, "kind": "entered"})
+    legs = {"warm_up": pl.lit(value=False), "returning": pl.lit(value=False)}
+    return pl.DataFrame(rows).with_columns(pl.col("kind").cast(pl.Categorical), **legs)
 
 
 def entry(frames: dict[str, int], **more: Any) -> AgentReport:
@@ -77,6 +78,8 @@ def test_frames_that_only_came_in_are_not_among_them_and_a_damaged_table_is_name
     errors = errors_of(file)
     assert errors.of_host(0).tolist() == [1.0, 2.0]
     assert errors.of_host(1).tolist() == [3.0]
+    assert errors.moved is not None
+    assert errors.moved["late"].to_list() == [10**15]
     file.write_bytes(file.read_bytes()[:-40])
     with pytest.raises(RunDirectoryError, match=r"crossings\.parquet"):
         errors_of(file)

@@ -13,8 +13,8 @@
 //!
 //! **Gates.** Each closed interval of a class costs it its own length, one frame of its own that did not fit before,
 //! and, where others may send across the opening, one of theirs. A frame of a class below costs it time only if both
-//! gates may be open. Intervals come once a cycle: all of them together, `w` in a cycle `c`, take at most `w·(1 − w/c)
-//! + t·w/c` in any time `t`. Classes above that may be open at the same time leave the rest; their traffic counts as
+//! gates may be open. Intervals come once a cycle: all of them together, `w` in a cycle `c`, take at most
+//! `w·(1 − w/c) + t·w/c` in any time `t`. Classes above that may be open at the same time leave the rest; their traffic counts as
 //! late as they may delay it.
 //!
 //! **Credit behind gates** rises at `I' = I·c / open` while the gate is open, and is constant while it is closed

@@ -10,6 +10,8 @@ pub enum Cause {
     Full(Full),
     /// The port it came in by does not carry its VLAN.
     ForeignVlan,
+    /// It goes to a group address that ends at the next bridge (IEEE Std 802.1Q-2022, 8.6.3).
+    ReservedAddress,
     /// No output port but the one it came in by.
     NoEgress,
     /// Its frame check sequence was wrong.

@@ -47,6 +47,10 @@ impl MacAddress {
     pub const fn is_group(self) -> bool {
         self.0[0] & 1 == 1
     }
+    /// Whether it is one of the 16 group addresses that no bridge forwards (IEEE Std 802.1Q-2022, 8.6.3, table 8-1).
+    pub const fn is_reserved(self) -> bool {
+        matches!(self.0, [0x01, 0x80, 0xC2, 0x00, 0x00, 0x00..=0x0F])
+    }
     /// The 48 bits of the address as a number.
     pub const fn bits(self) -> u64 {
         let [a, b, c, d, e, f] = self.0;

@@ -22,6 +22,8 @@ coded! {
         Refused = 2 "refused",
         /// No frame: end of the network's run, written after all crossings.
         Ended = 3 "ended",
+        /// A host's frame came, and there was no room to keep it: the model never had it.
+        NoRoom = 4 "no-room",
     }
 }
 

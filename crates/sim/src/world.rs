@@ -309,6 +309,8 @@ pub(crate) struct Station {
     pub(crate) channels: [usize; 2],
     /// Transmission of its port that is not answered yet.
     pub(crate) transmission: Option<Transmission>,
+    /// When it last began to send.
+    pub(crate) began: RunTime,
     /// Effect of the link to the hub on its last frame.
     pub(crate) effect: Option<LinkEffect>,
 }

@@ -116,7 +116,23 @@ def beyond_played(campaign: Campaign, elsewhere: str = "use switches of metal") 
             "the test has programs keep the clocks of hosts: the model carries the frames of the test alone; "
             f"{elsewhere}"
         )
-    return found
+    for run in campaign.runs:
+        found.extend(_on_the_cycle(run, campaign.network))
+    return list(dict.fromkeys(found))
+
+
+def _on_the_cycle(run: Run, network: Network) -> Iterator[str]:
+    """Senders that the simulator has go by a clock that here only the interface card has."""
+    if all(node.clock is None for node in network.nodes):
+        return
+    senders = {flow.id: network.names[flow.from_] for flow in run.flows}
+    for send in run.sends:
+        if send.on_cycle:
+            yield (
+                f'"{senders[send.flow]}" sends flow {send.flow} at one place of the network\'s cycle (cycle-offset) '
+                "by a clock that is its card's: programs of real hosts go by their host's clock, which nothing of the "
+                "test keeps; write offset in its place, leave out every <clock>, or use --bench sim"
+            )
 
 
 def _beyond_model(campaign: Campaign) -> list[str]:

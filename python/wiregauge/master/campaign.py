@@ -273,7 +273,7 @@ class _Campaign:
         planned_s = run.planned_s + run.drain / 1e12 + self._crew.lead_s
         self._until = time.monotonic() + planned_s + _WITHIN_S
         try:
-            watch(self._crew, planned_s, show, self._hearing.hear)
+            watch(self._crew, planned_s, show, self._hearing.hear, self._observer.told)
         except AgentLostError as error:
             self._lost = error.agent if error.gone or error.silent else ""
             sent, received = counted

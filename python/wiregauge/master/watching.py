@@ -31,6 +31,9 @@ _SILENT_S: Final = 3.0
 Show = Callable[[float, int, int], None]
 """Takes the share of the planned time that is over, and the messages sent and received by then."""
 
+Tell = Callable[[str], None]
+"""Takes what has happened to the run, in a sentence, as soon as an agent says it."""
+
 Hear = Callable[[str, FromAgent], None]
 """Takes the live figures of a second from the agent of an end system."""
 
@@ -47,11 +50,15 @@ class _Watched:
         self.done = False
         self.error: AgentLostError | None = None
         self.figures: deque[FromAgent] = deque(maxlen=_MOST_KEPT)
+        self.trouble = ""
+        self.told = False
         self.heard = 0
         self.silent_s = 0.0
 
 
-def watch(crew: Crew, planned_s: float, show: Show, hear: Hear | None = None) -> None:
+def watch(
+    crew: Crew, planned_s: float, show: Show, hear: Hear | None = None, tell: Tell | None = None
+) -> None:
     """Waits until every agent is done with its part; those that are stay on and are looked after until the last is.
 
     What agents have summed up of a second is heard before the share is shown, both on the thread that waits.
@@ -64,7 +71,7 @@ def watch(crew: Crew, planned_s: float, show: Show, hear: Hear | None = None) ->
     listeners = ThreadPoolExecutor(len(watched) or 1, thread_name_prefix="watch")
     following: list[Future[None]] = [listeners.submit(_follow, one, interval, over) for one in watched]
     try:
-        _until_done(watched, changed, planned_s, show, hear)
+        _until_done(watched, changed, planned_s, show, hear, tell)
     finally:
         over.set()
         for agent in crew.agents:
@@ -78,6 +85,9 @@ def _follow(one: _Watched, interval_ms: int, over: threading.Event) -> None:
         for progress in one.agent.watch(interval_ms, over):
             one.sent, one.received = progress.sent, progress.received
             one.words += 1
+            if progress.trouble and not one.trouble:
+                one.trouble = progress.trouble
+                one.changed.set()
             if progress.HasField("live"):
                 one.figures.append(progress.live)
                 one.changed.set()
@@ -99,6 +109,7 @@ def _until_done(
     planned_s: float,
     show: Show,
     hear: Hear | None,
+    tell: Tell | None,
 ) -> None:
     begin = last = time.monotonic()
     while not all(one.done for one in watched):
@@ -109,6 +120,10 @@ def _until_done(
         passed, last = min(now - last, 5 * _LOOK_S), now
         # What the network carries has been counted where it was sent and where it was received.
         ends = [one for one in watched if not one.agent.place.is_network]
+        for one in watched:
+            if tell is not None and one.trouble and not one.told:
+                one.told = True
+                tell(one.trouble)
         for one in ends:
             while hear is not None and one.figures:
                 hear(one.agent.place.end_system, one.figures.popleft())

@@ -1,9 +1,12 @@
-"""Between what a figure may be for all that clocks and timestamps of its flow tell, apart from chance.
+"""Between what a figure may be for all that the instrument of its flow tells, apart from chance.
 
 A one-way time is read off two clocks. By how much their difference may be wrong is a bound, not a spread: no averaging
 reduces it, and the truth may lie anywhere within it (RFC 7679, 3.7.3). What is not known is not bounded, and every
 figure that rests on it may be anything. Where messages were faster than the links on their way (`line_time`), what the
 links and the waits on them would have added is such an unknown.
+
+A network that an agent plays is late itself, and of how much every frame was is stored: what a figure would be without
+that is another that it may be (`without_lateness`).
 """
 
 from __future__ import annotations
@@ -20,7 +23,16 @@ from wiregauge.measures.metrics.judgement import FlowResult
 from wiregauge.measures.metrics.pairs import crosses
 from wiregauge.measures.metrics.quantity import Quantity
 
-__all__ = ["Range", "constant_cancels", "instrument_range", "one_way", "too_fast"]
+__all__ = [
+    "LATE_RELEASE",
+    "Range",
+    "by_clocks",
+    "constant_cancels",
+    "instrument_range",
+    "one_way",
+    "too_fast",
+    "with_late_release",
+]
 
 Range = tuple[float, float]
 
@@ -30,6 +42,22 @@ _VARIATIONS = ("ipdv", "delay_variation", "range", "pdv")
 """Measures that are differences of latencies: a constant offset is in none of them, a drift or a step in all."""
 _OF_NEIGHBOURS = ("ipdv",)
 """Those of one message and the next."""
+
+
+LATE_RELEASE = frozenset(
+    {
+        *("latency", "driver_latency", "service_latency", "return_latency", "rtt", "network", "lateness"),
+        *("receive_period", "receive_period_jitter", "ipdv", "delay_variation", "range", "pdv"),
+        *("latency_with_loss", "pair_latency", "goodput", "effective_bandwidth", "reorder_late_time"),
+        *("late", "deadline_missed", "tardiness", "availability"),
+    }
+)
+"""Measures with the instants in them at which hosts have their frames: those of which a played network is late."""
+_BEHIND_RELEASE = {
+    **dict.fromkeys(("rx_drv", "rx_app", "back_tx_app", "back_tx_drv"), 1),
+    **dict.fromkeys(("back_rx_drv", "back_rx_app"), 2),
+}
+"""Of a point how many hosts were handed the message before it."""
 
 
 def one_way(figure: Quantity, flow: FlowPlan) -> bool:
@@ -58,7 +86,7 @@ def instrument_range(figure: Quantity, flow: FlowResult, *, exact: bool) -> Rang
 
     `exact`: the bench reads timestamps without error, as in virtual time; then only clocks that are not exact have one.
     """
-    band, value = _by_clocks(figure, flow, exact=exact), figure.value
+    band, value = _without_lateness(figure, flow, by_clocks(figure, flow, exact=exact)), figure.value
     if value is None:
         value = figure.stands_for
     if value is None or not too_fast(figure, flow):
@@ -81,7 +109,40 @@ def too_fast(figure: Quantity, flow: FlowResult) -> bool:
     return found is not None and bool(found.links)
 
 
-def _by_clocks(figure: Quantity, flow: FlowResult, *, exact: bool) -> Range | None:
+def _without_lateness(figure: Quantity, flow: FlowResult, band: Range | None) -> Range | None:
+    """The range with what the figure would be without the lateness of a played network."""
+    in_time = flow.in_time.get(figure.name)
+    return band if in_time is None else _with(figure, *_hull(in_time, band or in_time))
+
+
+def _hull(one: Range, other: Range) -> Range:
+    return min(one[0], other[0]), max(one[1], other[1])
+
+
+def with_late_release(figure: Quantity, flow: FlowResult, most: float) -> Range | None:
+    """Between what a figure may be where of single frames only the most is known that they were late by, ns.
+
+    None where it has no such frames in it. Two frames of any message, or of neighbours, may be late by that.
+    """
+    value = figure.value if figure.value is not None else figure.stands_for
+    if value is None or not most or figure.measure not in LATE_RELEASE:
+        return None
+    if figure.measure == "pair_latency":
+        start, _, end = figure.statistic.partition(".")[0].partition("-")
+        if _BEHIND_RELEASE.get(start, 0) == _BEHIND_RELEASE.get(end, 0):
+            return None
+    if figure.measure == "goodput":
+        return 0.0, inf
+    if (counted := _COUNTED_LATE.get(figure.measure)) is not None:
+        # Who is late there and back is counted by what one way may take of it.
+        return counted(figure, flow, inf if flow.plan.relayed else most)
+    if figure.measure == "effective_bandwidth":
+        return _of_bandwidth(flow, most)
+    return _around(value, 2 * most)
+
+
+def by_clocks(figure: Quantity, flow: FlowResult, *, exact: bool) -> Range | None:
+    """Between what a figure may be for all that clocks and timestamps tell; None where they leave nothing open."""
     if figure.measure in _VARIATIONS:
         return _of_variation(figure, flow)
     latency = flow.summaries.get("latency")

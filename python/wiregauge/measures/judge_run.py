@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from wiregauge.measures.by_captures import by_captures
 from wiregauge.measures.definitions import COUNTS
 from wiregauge.measures.flow_measures import HOPS
-from wiregauge.measures.flow_measures.base import RunReading
+from wiregauge.measures.flow_measures.base import FlowReading, RunReading
 from wiregauge.measures.judge_flows import judge_flows, read_flow
 from wiregauge.measures.large import are_many
+from wiregauge.measures.late_release import LateRelease
 from wiregauge.measures.limits import OfRun, judge_limits
+from wiregauge.measures.metrics.arrays import Part
 from wiregauge.measures.metrics.clocks import RunClocks, corrected, run_clocks, watched_clocks
 from wiregauge.measures.metrics.contracts import bag_violations
 from wiregauge.measures.metrics.flow_plan import FlowPlan, LimitPlan, RunPlan
@@ -67,7 +70,10 @@ def judge_run(directory: Recorded, plan: RunPlan, in_full: Collection[int]) -> R
         errors.whole(network) if directory.traits.switches == "model" else None,
         paired=in_full if are_many(plan.flows) and not _limits_pairs(directory.plan.limits) else None,
     )
-    flows = _judge_flows(directory, plan, reading, clocks, _by_flow(tracked))
+    late = None
+    if reading.played is not None and directory.plan.limits:
+        late = LateRelease(directory.plan.limits, reading.played, network, reading.names)
+    flows = _judge_flows(directory, plan, reading, clocks, _by_flow(tracked), late)
     evidence = _evidence(directory, plan, reading, clocks, tracked, flows, network)
     checks = judge_validity(evidence)
     of_run = OfRun(
@@ -105,6 +111,7 @@ def _judge_flows(
     reading: RunReading,
     clocks: RunClocks,
     tracked: Mapping[tuple[int, int | None], TrackedFlow],
+    late: LateRelease | None,
 ) -> list[FlowResult] | None:
     """The flows of a run in the order of its plan; None of a run without a message table."""
     # Counting passes over all messages: before any of them are held.
@@ -113,16 +120,18 @@ def _judge_flows(
     frames = bag_violations(directory.records(plan.index), plan.flows, reading.names)
     found: dict[tuple[int, int], FlowResult] = {}
     has_table = False
-    for some, table, through in shards(directory, plan, one_in):
+
+    def read(flow: FlowPlan, rows: tuple[Part, Part], *others: Any) -> FlowReading:
+        return read_flow(reading, flow, rows, _counted(tracked, flow), clocks.between(flow), *others)
+
+    for some, uncorrected, through in shards(directory, plan, one_in):
         has_table = True
-        for rows_of in flow_parts(some, corrected(table, plan.flows, reading.names, clocks)):
+        table = corrected(uncorrected, plan.flows, reading.names, clocks)
+        for rows_of in flow_parts(some, table):
             readings = [
-                read_flow(
-                    reading,
+                read(
                     flow,
                     rows,
-                    _counted(tracked, flow),
-                    clocks.between(flow),
                     through.get(flow.id),
                     wholes.get((flow.id, flow.receiver)),
                     frames.get(flow.id),
@@ -134,6 +143,10 @@ def _judge_flows(
                 found[result.plan.id, result.plan.receiver] = replace(
                     by_captures(timed, reading.entry), line_time=line_time(timed, clocks.wrong)
                 )
+        if late is not None:
+            results = [found[flow.id, flow.receiver] for flow in some]
+            for key, in_time in late.figures(results, table, read).items():
+                found[key] = replace(found[key], in_time=in_time)
     return on_the_same_links([found[flow.id, flow.receiver] for flow in plan.flows]) if has_table else None
 
 

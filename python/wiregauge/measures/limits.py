@@ -19,7 +19,7 @@ from wiregauge import stats
 from wiregauge.measures.definitions import DEFINITIONS, SERIES, Definition, quantile_named
 from wiregauge.measures.definitions.units import count_of, in_unit, untapped
 from wiregauge.measures.flow_measures import PAIRS, SERVICE
-from wiregauge.measures.instrument import Range, constant_cancels, instrument_range, too_fast
+from wiregauge.measures.instrument import Range, by_clocks, constant_cancels, instrument_range, too_fast
 from wiregauge.measures.metrics.cluster_figures import cluster_quantity
 from wiregauge.measures.metrics.flow_plan import LimitPlan
 from wiregauge.measures.metrics.judgement import FlowResult, LimitResult
@@ -230,7 +230,7 @@ def _open(
     if beyond is None:
         return "the bound lies within what a percentile of a run too large to be held in memory leaves open"
     if band is not None and flow is not None and _beyond(limit, band[0]) != _beyond(limit, band[1]):
-        return _unsure(figure, flow, band)
+        return _unsure(limit, figure, flow, band)
     if beyond:
         return ""
     if silent := _silent(figure):
@@ -265,7 +265,7 @@ def _silent(figure: Quantity) -> str:
     )
 
 
-def _unsure(figure: Quantity, flow: FlowResult, band: Range) -> str:
+def _unsure(limit: LimitPlan, figure: Quantity, flow: FlowResult, band: Range) -> str:
     """What the instrument leaves open, and what would decide the limit."""
     if flow.line_time is not None and too_fast(figure, flow):
         what = (
@@ -277,6 +277,8 @@ def _unsure(figure: Quantity, flow: FlowResult, band: Range) -> str:
             f"links did not take the time of their rate ({flow.line_time.text}): {what} is in no figure; links as fast "
             "as this bench carries, or the simulator, would decide it"
         )
+    if (late := _late_release(limit, figure, flow)) is not None:
+        return late
     cure = (
         "a round trip (rtt of a relayed flow), clocks that PTP keeps, timestamps of one clock, or a longer run that "
         "compares them more often"
@@ -287,6 +289,25 @@ def _unsure(figure: Quantity, flow: FlowResult, band: Range) -> str:
         return f"how far the clocks of {ends} {unknown} is not known; {cure} would decide it"
     low, high = (in_unit(edge, figure.unit) for edge in band)
     return f"clocks and timestamps of this flow leave {low} to {high} open; {cure} would decide it"
+
+
+def _late_release(limit: LimitPlan, figure: Quantity, flow: FlowResult) -> str | None:
+    """Why the lateness of a played network decides a limit; None where clocks do, or nothing of the kind."""
+    in_time = flow.in_time.get(figure.name)
+    value = figure.value if figure.value is not None else figure.stands_for
+    if in_time is None or value is None:
+        return None
+    low, high = by_clocks(figure, flow, exact=False) or (value, value)
+    if _beyond(limit, low) != _beyond(limit, high):
+        return None
+    would = "nobody knows what it would be"
+    if all(map(isfinite, in_time)):
+        ends = dict.fromkeys(in_unit(edge, figure.unit) for edge in in_time)
+        would = f"it would be {' to '.join(ends)}"
+    return (
+        f"the network that was played handed messages over late (release error): in time {would}; a core of its own "
+        "for the network, a host with less to do, or the simulator would decide it"
+    )
 
 
 def _beyond(limit: LimitPlan, value: float) -> bool:

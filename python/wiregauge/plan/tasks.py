@@ -103,6 +103,8 @@ class Send(Plan, frozen=True):
     replay: Replay | None = None
     before_dispatch: Picoseconds | None = None
     """Where `offset` follows from the dispatch of the flow: how long before it."""
+    on_cycle: bool = False
+    """`offset` is such that messages are at one place of the network's cycle, by the clock of their end system."""
 
 
 class Receive(Plan, frozen=True):

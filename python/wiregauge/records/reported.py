@@ -251,9 +251,7 @@ class ForeignFrames(_Reported, frozen=True):
     delivered: int = 0
     """Copies that were handed to end systems."""
     line_ns: int = 0
-    """For how long they had lines of the network, all together."""
-    on_media: int = 0
-    """Copies for media of hubs, whose time is not in that."""
+    """For how long they had lines and media of the network, all together."""
     dropped: dict[str, int] = {}
 
     @property

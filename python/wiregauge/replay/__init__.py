@@ -9,6 +9,7 @@ from wiregauge.replay.playing import (
     Otherwise,
     Released,
     Replay,
+    Unentered,
     replay_run,
 )
 from wiregauge.replay.text import replay_json, replay_text
@@ -20,6 +21,7 @@ __all__ = [
     "Otherwise",
     "Released",
     "Replay",
+    "Unentered",
     "replay_json",
     "replay_run",
     "replay_text",

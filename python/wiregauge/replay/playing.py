@@ -17,11 +17,11 @@ from typing import Any, Final
 import polars as pl
 
 from wiregauge import _native
+from wiregauge.measures.metrics.releases import release_of
 from wiregauge.plan import Run, as_json
 from wiregauge.records import RunDirectory, RunDirectoryError
 from wiregauge.records.directory import BESIDE
 from wiregauge.records.processing import checked_records
-from wiregauge.stats import samples_needed
 
 __all__ = [
     "LISTED",
@@ -31,6 +31,7 @@ __all__ = [
     "Otherwise",
     "Released",
     "Replay",
+    "Unentered",
     "replay_run",
 ]
 
@@ -72,6 +73,8 @@ class Released:
     """None where there are too few frames for it."""
     max_ns: float | None
     refused: int
+    intervals_ns: Mapping[str, tuple[float | None, float | None]]
+    """95 % intervals of the percentiles, by name; those that have none are not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,22 @@ class Handed:
     """Those of `left` that the host has no record of."""
     rows: tuple[Row, ...]
     """The first of the unreceived messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unentered:
+    """Frames that hosts sent and the network lost before its model had them."""
+
+    reasons: Mapping[str, int]
+    """How many, by reason: `no-room` (for their bytes), `too-long` (for any line), `ring-full` (of a port: nobody saw
+    which)."""
+    rows: tuple[Row, ...]
+    """Those that are known one by one, by time, the first of them; `reason`: why."""
+
+    @property
+    def frames(self) -> int:
+        """All of them."""
+        return sum(self.reasons.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +134,7 @@ class Replay:
     departures: Compared
     releases: tuple[Released, ...]
     handed: Handed
+    unentered: Unentered
     otherwise: Otherwise
 
     @property
@@ -177,6 +197,7 @@ def replay_run(directory: RunDirectory, index: int, progress: Progress | None = 
             departures=_compared(_departures(rows), _departures(stored["crossings"]), plan.network.names),
             releases=_releases(rows, plan.network.names, end_systems),
             handed=_handed(rows, own, end_systems, plan.network.names),
+            unentered=_unentered(entry, rows, plan.network.names),
             otherwise=_otherwise(directory, run, simulated),
         )
 
@@ -281,19 +302,22 @@ def _releases(rows: pl.DataFrame, names: Sequence[str], end_systems: Sequence[in
     found = []
     for node in end_systems:
         own = rows.filter(pl.col("node") == node)
-        late = own.filter(pl.col("kind") == "left")["late"].sort()
-        p50, p99, p999, most = (_rank(late, q) for q in (0.5, 0.99, 0.999, 1.0))
+        late = own.filter(pl.col("kind") == "left")["late"].to_numpy() / 1e3
         refused = own.filter(pl.col("kind") == "refused").height
-        found.append(Released(names[node], late.len(), p50, p99, p999, most, refused))
+        one = release_of(names[node], late, refused)
+        found.append(
+            Released(
+                one.end_system,
+                one.frames,
+                one.p50_ns,
+                one.p99_ns,
+                one.p999_ns,
+                one.max_ns,
+                refused,
+                one.intervals_ns,
+            )
+        )
     return tuple(found)
-
-
-def _rank(late: pl.Series, q: float) -> float | None:
-    """The nearest-rank quantile `q`, ns; None where there are too few values for it."""
-    count = late.len()
-    if count < (samples_needed(q) if q < 1 else 1):
-        return None
-    return float(late[-(-count * round(q * 1000) // 1000) - 1]) / 1e3
 
 
 def _handed(
@@ -311,6 +335,23 @@ def _handed(
         left=left.height,
         unreceived=missed.height,
         rows=tuple(_named(row, names) for row in missed.head(LISTED).drop("kind").iter_rows(named=True)),
+    )
+
+
+def _unentered(entry: Mapping[str, Any], rows: pl.DataFrame, names: Sequence[str]) -> Unentered:
+    network = entry.get("network") or {}
+    lost = int((network.get("intake") or {}).get("lost", 0) or 0)
+    known = rows.filter(pl.col("kind") == "no-room")
+    too_long = sum(int(one.get("frames", 0)) for one in network.get("overlong") or ())
+    reasons = {
+        "no-room": known.height,
+        "too-long": too_long,
+        "ring-full": max(lost - known.height - too_long, 0),
+    }
+    told = known.head(LISTED).rename({"kind": "reason"})
+    return Unentered(
+        {reason: count for reason, count in reasons.items() if count},
+        tuple(_named(row, names) for row in told.iter_rows(named=True)),
     )
 
 

@@ -48,7 +48,7 @@ def _run(one: Replay) -> Iterator[str]:
     for release in one.releases:
         if release.frames:
             late = ", ".join(
-                f"{duration(value)} {name}"
+                f"{duration(value)} {name}{_interval(release.intervals_ns.get(name))}"
                 for name, value in (
                     ("p50", release.p50_ns),
                     ("p99", release.p99_ns),
@@ -64,6 +64,11 @@ def _run(one: Replay) -> Iterator[str]:
         f"of {handed.unreceived} they have no record"
     )
     yield from _rows(handed.rows, handed.unreceived)
+    lost = one.unentered
+    if lost.frames:
+        why = ", ".join(f"{count} {reason}" for reason, count in lost.reasons.items())
+        yield f"  lost before the model had them: {count_of(lost.frames, 'frame')} ({why})"
+        yield from _rows(lost.rows, len(lost.rows))
     other = one.otherwise
     yield (
         f"  simulation of the same run: {other.differing} of {count_of(other.messages, 'message')} "
@@ -78,6 +83,16 @@ def _run(one: Replay) -> Iterator[str]:
         )
     if other.differing > _SHOWN:
         yield f"    and {other.differing - _SHOWN} more; --json names them"
+
+
+def _interval(found: tuple[float | None, float | None] | None) -> str:
+    """Behind a percentile; empty where it has none."""
+    low, high = (None if edge is None else duration(edge) for edge in found or (None, None))
+    if low is not None and high is not None:
+        return f" (95 %: {low} to {high})"
+    if low is not None:
+        return f" (95 %: at least {low})"
+    return f" (95 %: at most {high})" if high is not None else ""
 
 
 def _compared(what: str, noun: str, compared: Compared) -> Iterator[str]:

@@ -162,8 +162,7 @@ class ForeignShown(TypedDict):
     frames: Count
     bytes: Annotated[Count, Meta(description="destination address to FCS")]
     delivered: Annotated[Count, Meta(description="copies handed to end systems")]
-    line_ns: Annotated[Positive, Meta(description="for which they had lines, all together")]
-    on_media: Annotated[Count, Meta(description="copies for media of hubs, whose time is not in that")]
+    line_ns: Annotated[Positive, Meta(description="for which they had lines and media of hubs, all together")]
     dropped: dict[str, Count]
 
 

@@ -49,6 +49,11 @@ pub trait Role: Sync {
 
 /// A role whose threads are ready or running.
 pub trait ActiveRole: Send {
+    /// What has happened to the run for which its report will be incomplete, looked at again and again while it goes on.
+    fn trouble(&self) -> Option<String> {
+        None
+    }
+
     /// Ends the threads in the order of the data flow, and reports. The stop has been signalled before.
     fn close(self: Box<Self>) -> RoleReport;
 }

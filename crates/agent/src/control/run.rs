@@ -102,7 +102,7 @@ impl ActiveRun {
             let (gate, commands) = (Arc::clone(&gate), Arc::clone(&commands));
             let (counters, name, agents) = (counters.clone(), name.clone(), setup.agents_on_host);
             spawn("test", move || {
-                let outcome = supervise(timetable, &gate, &commands, &counters, agents);
+                let outcome = supervise(timetable, &gate, &commands, &counters, agents, &*threads.role);
                 let report = threads.finish(name, outcome, grants);
                 commands.over.store(true, Ordering::Release);
                 report
@@ -187,6 +187,7 @@ impl ActiveRun {
             sent: sum(|c| &c.sent),
             received: sum(|c| &c.received),
             to_send: self.timetable.to_send,
+            trouble: self.commands.trouble.get().cloned().unwrap_or_default(),
             live: known.and_then(|known| self.board.newer_than(known)).map(Arc::unwrap_or_clone),
         }
     }

@@ -3,8 +3,8 @@
 //! A node whose own part is over goes on receiving until the testmaster ends the run: another may send late, and what
 //! arrives after its receiver has left would be reported as lost.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -36,6 +36,8 @@ pub(super) struct Commands {
     pub(super) finish: AtomicBool,
     /// Set by the test thread when the role's part is over.
     pub(super) over: AtomicBool,
+    /// What has happened to the run that cannot be undone.
+    pub(super) trouble: OnceLock<String>,
 }
 
 /// How a run ended.
@@ -46,19 +48,20 @@ pub(super) struct Outcome {
     steal_ns: u64,
 }
 
-/// Waits for the end of the run.
+/// Waits for the end of the run, which `role` has a part in.
 pub(super) fn supervise(
     timetable: Timetable,
     gate: &Gate,
     commands: &Commands,
     counters: &[Arc<Counters>],
     agents_on_host: u32,
+    role: &dyn ActiveRole,
 ) -> Outcome {
     let epoch = gate.wait();
     let steal = wg_net::host::steal_ns();
     let reason = match epoch {
         None => Some("the run was never started".to_owned()),
-        Some(epoch) => wait_for_the_end(timetable, epoch, commands, counters, agents_on_host),
+        Some(epoch) => wait_for_the_end(timetable, epoch, commands, counters, agents_on_host, role),
     };
     let steal_ns =
         wg_net::host::steal_ns().zip(steal).map_or(0, |(after, before)| after.saturating_sub(before));
@@ -72,6 +75,7 @@ fn wait_for_the_end(
     commands: &Commands,
     counters: &[Arc<Counters>],
     agents_on_host: u32,
+    role: &dyn ActiveRole,
 ) -> Option<String> {
     let Timetable { last_send, drain, to_send } = timetable;
     let look = (LOOK_EVERY * agents_on_host.div_ceil(MANY).max(1)).min(REST);
@@ -80,8 +84,14 @@ fn wait_for_the_end(
     let end = last_send + drain;
     // When the last message had left, and the latest end of its path.
     let mut all_sent_at = None;
+    let rest_ns = i64::try_from(REST.as_nanos()).unwrap_or(i64::MAX);
+    let mut look_at = i64::MIN;
     loop {
         let now = clock::realtime().get();
+        if now >= look_at && commands.trouble.get().is_none() {
+            look_at = now.saturating_add(rest_ns);
+            role.trouble().map(|trouble| commands.trouble.set(trouble));
+        }
         let sent: u64 = counters.iter().map(|c| c.sent.load(Ordering::Relaxed)).sum();
         let (all_sent, left) = (sent >= to_send, to_send.saturating_sub(sent));
         if all_sent && all_sent_at.is_none() {
@@ -95,7 +105,7 @@ fn wait_for_the_end(
         if is_over {
             commands.over.store(true, Ordering::Release);
             if commands.finish.load(Ordering::Relaxed) {
-                return None;
+                return commands.trouble.get().cloned();
             }
         } else if !all_sent && now >= end + GRACE_NS {
             return Some(format!(

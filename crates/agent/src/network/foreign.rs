@@ -108,7 +108,6 @@ impl Foreign {
                 bytes: *bytes,
                 delivered: fate.left,
                 line_ns: fate.line_ps / 1_000,
-                on_media: fate.on_media,
                 dropped: fate.lost.iter().map(|(why, count)| ((*why).to_owned(), *count)).collect(),
             }
         });

@@ -157,7 +157,19 @@ impl Hosts {
         // What comes from now on is later.
         let known = self.time(clock::realtime());
         self.cost.rest(known);
-        let Self { ports, buffers, incoming, intake, foreign, nodes, epoch, expected, answers, .. } = self;
+        let Self {
+            ports,
+            buffers,
+            incoming,
+            intake,
+            foreign,
+            nodes,
+            epoch,
+            expected,
+            answers,
+            crossings,
+            ..
+        } = self;
         let mut is_all = false;
         for _ in 0..ROUND {
             let came = ports.receive(|frame: PortFrame<'_>| {
@@ -170,12 +182,16 @@ impl Hosts {
                 intake.frames += 1;
                 let mut headers = Headers::read(frame.bytes)?;
                 foreign.look(frame.port, frame.bytes, &mut headers);
-                let place = buffers.keep(frame.bytes, headers.sequence());
-                intake.lost += u64::from(place.is_none());
-                if let Some(place) = place.filter(|_| frame.is_checksum_open) {
+                let node = nodes[frame.port];
+                let Some(place) = buffers.keep(frame.bytes, headers.sequence()) else {
+                    intake.lost += 1;
+                    crossings.push(headers.without_room(node, at));
+                    return None;
+                };
+                if frame.is_checksum_open {
                     close_checksum(buffers.bytes_mut(place));
                 }
-                Some(Incoming { node: nodes[frame.port], at, place: place?, headers })
+                Some(Incoming { node, at, place, headers })
             });
             match came {
                 None => {

@@ -137,6 +137,10 @@ struct ActiveNetwork {
 }
 
 impl ActiveRole for ActiveNetwork {
+    fn trouble(&self) -> Option<String> {
+        ports::gone(&self.setup, &self.interfaces)
+    }
+
     fn close(self: Box<Self>) -> RoleReport {
         let mut report = RoleReport::default();
         match self.thread.join() {

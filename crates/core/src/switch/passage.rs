@@ -78,17 +78,14 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
             }
             Verdict::ToPort(egress) => (Route::Port(egress), true),
             Verdict::ToGroup(group) => (Route::Group(group), true),
-            Verdict::Bridge if !self.forwarding.carries(port, frame) => {
-                self.drop(port, *frame, Cause::ForeignVlan);
-                return None;
-            }
             Verdict::BridgeAs { priority, drop_eligible } => {
                 self.bridge_as(now, arrival, (priority, drop_eligible), more);
                 return None;
             }
             Verdict::Bridge => {
-                if !damaged {
-                    self.forwarding.learn(now, port, frame);
+                if let Some(cause) = self.pass_bridge(now, port, frame, damaged) {
+                    self.drop(port, *frame, cause);
+                    return None;
                 }
                 if self.streams.is_some() && self.handle_stream(now, arrival, more) {
                     return None;
@@ -113,6 +110,19 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
     }
 
     /// Forwards a frame by its address, with an internal priority or as drop eligible. A separate function, because few
+    /// Learns from a frame that is to be forwarded by its address; returns why it is not forwarded.
+    #[inline]
+    fn pass_bridge(&mut self, now: RunTime, port: usize, frame: &Frame, damaged: bool) -> Option<Cause> {
+        if !self.forwarding.carries(port, frame) {
+            return Some(Cause::ForeignVlan);
+        }
+        if !damaged {
+            self.forwarding.learn(now, port, frame);
+        }
+        // Filtering is of forwarding alone, and comes behind learning (8.7).
+        frame.destination.is_reserved().then_some(Cause::ReservedAddress)
+    }
+
     /// frames are changed.
     #[cold]
     pub(super) fn bridge_as(
@@ -123,8 +133,8 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         more: bool,
     ) {
         let Arrival { port, frame, .. } = *arrival;
-        if !self.forwarding.carries(port, &frame) {
-            self.drop(port, frame, Cause::ForeignVlan);
+        if let Some(cause) = self.pass_bridge(now, port, &frame, frame.marks.has(Marks::FCS_ERROR)) {
+            self.drop(port, frame, cause);
             return;
         }
         let (priority, drop_eligible) = change;
@@ -132,9 +142,6 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         let frame = Frame { marks: frame.marks.with(eligible), ..frame };
         let frame = priority.map_or(frame, |priority| frame.with_internal_priority(priority));
         let arrival = Arrival { frame, ..*arrival };
-        if !frame.marks.has(Marks::FCS_ERROR) {
-            self.forwarding.learn(now, port, &frame);
-        }
         if self.streams.is_none() || !self.handle_stream(now, &arrival, more) {
             self.bridge(now, &arrival, more);
         }

@@ -189,6 +189,23 @@ fn virtual_links_go_to_their_group_whatever_vlans_and_learning_say() {
     assert_eq!(arrive(&mut switch, us(1_000), 1, tagged), [(0, None)]);
 }
 
+#[test]
+fn what_ends_at_a_bridge_is_not_forwarded_whatever_its_mode_and_its_sender_is_learnt() {
+    for mode in [ForwardingMode::StoreAndForward, ForwardingMode::CutThrough] {
+        let mut switch = switch(mode, learning());
+        let to = |last| Frame { destination: MacAddress([1, 0x80, 0xC2, 0, 0, last]), ..frame(1, 0, 0) };
+        for last in 0..=0x0F {
+            assert_eq!(arrive(&mut switch, us(0), 0, to(last)), [(0, Some(Cause::ReservedAddress))]);
+        }
+        assert_eq!(arrive(&mut switch, us(1_000), 1, frame(2, 1, 1)), [(0, None)], "learnt");
+        // Those beside them are group addresses as others.
+        let gptp_of_another = Frame { destination: MacAddress([1, 0x1B, 0x19, 0, 0, 0]), ..frame(1, 0, 0) };
+        for beside in [to(0x10), to(0x21), gptp_of_another] {
+            assert_eq!(arrive(&mut switch, us(2_000), 0, beside).len(), PORTS - 1);
+        }
+    }
+}
+
 /// Knows where stations 1, 2, … are: at ports 0, 1, ….
 fn known() -> Forwarding {
     let mut forwarding = Forwarding::new(PORTS, None);

@@ -74,6 +74,9 @@ pub struct Send {
     /// Where `offset` follows from the dispatch of a time-triggered flow: how long before it messages are released.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before_dispatch: Option<Span>,
+    /// `offset` is such that messages are at one place of the network's cycle, as the clock of their end system shows it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub on_cycle: bool,
 }
 
 /// A message is late that is sent more than its sender's period divided by this after its intended instant: a tenth of the period
@@ -102,6 +105,7 @@ impl Send {
             period,
             offset: Span::ZERO,
             before_dispatch: None,
+            on_cycle: false,
             payload,
             fill: Fill::Sequential,
             count,

@@ -328,6 +328,7 @@ impl PointCheck<'_> {
                 period: whole.period,
                 offset: whole.offset,
                 before_dispatch: whole.before_dispatch,
+                on_cycle: whole.send.cycle_offset.is_some(),
                 payload: whole.payload.value,
                 fill: fill.value,
                 count,

@@ -327,6 +327,7 @@ impl World {
                 host_port,
                 channels: [back, out],
                 transmission: None,
+                began: RunTime::ZERO,
                 effect: None,
             });
         }

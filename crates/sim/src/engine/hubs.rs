@@ -33,9 +33,6 @@ impl<S: Sink> Engine<'_, S> {
     ) {
         // The medium holds a copy until the last station has received it.
         self.retain(&frame);
-        if S::KEEPS_BYTES && frame.message().flow == FLOW_FOREIGN {
-            self.tries_on_medium(&frame);
-        }
         let node = &mut self.world.hubs[hub];
         node.stations[station].transmission = Some(transmission);
         let place = node.coming.partition_point(|(at, ..)| *at <= ready);
@@ -70,9 +67,14 @@ impl<S: Sink> Engine<'_, S> {
     fn drain_hub(&mut self, number: usize) {
         while let Some(output) = self.world.hubs[number].core.poll_output() {
             match output {
-                Output::Started { .. } => {}
+                Output::Started { station, at, .. } => {
+                    self.world.hubs[number].stations[station].began = at;
+                }
                 Output::Collided { station, attempt, .. } => self.collided(number, station, attempt),
-                Output::DrawBackoff { station, limit, .. } => {
+                Output::DrawBackoff { station, limit, at } => {
+                    if let Some(frame) = self.world.hubs[number].core.sending(station).copied() {
+                        self.had_medium(number, station, &frame, at);
+                    }
                     let hub = &mut self.world.hubs[number];
                     // The limit is a power of two.
                     #[expect(clippy::cast_possible_truncation, reason = "the lowest bits are drawn")]
@@ -81,13 +83,15 @@ impl<S: Sink> Engine<'_, S> {
                         unreachable!("wg-sim: the backoff was asked for and is below its limit");
                     }
                 }
-                Output::Sent { station, frame, .. } => {
+                Output::Sent { station, frame, at } => {
                     self.frame_hops += 1;
+                    self.had_medium(number, station, &frame, at);
                     self.fade(number, frame);
                     self.left_station(number, station, frame);
                     self.medium_free(number, station);
                 }
-                Output::Dropped { station, frame, reason, .. } => {
+                Output::Dropped { station, frame, reason, at } => {
+                    self.had_medium(number, station, &frame, at);
                     let reason = match reason {
                         HubDrop::LateCollision => DropReason::LateCollision,
                         HubDrop::ExcessiveCollisions => DropReason::ExcessiveCollisions,
@@ -106,6 +110,18 @@ impl<S: Sink> Engine<'_, S> {
                 }
             }
         }
+    }
+
+    /// A station had the medium for a frame, or an attempt at it that ended in a collision, until `at`, and the gap behind it.
+    fn had_medium(&mut self, number: usize, station: usize, frame: &Frame, at: RunTime) {
+        if !S::KEEPS_BYTES || frame.message().flow != FLOW_FOREIGN {
+            return;
+        }
+        let place = &self.world.hubs[number].stations[station];
+        let line = self.world.channels[place.channels[0]].line;
+        let gap = line.occupation(frame.length) - line.transmission(frame.length);
+        let time = at - place.began + gap;
+        self.occupied_by(frame, time);
     }
 
     /// A frame has left its sender and stays on the medium for a while.

@@ -200,11 +200,6 @@ impl<S: Sink> Engine<'_, S> {
         self.count_unrecorded(frame, |fate| fate.line_ps += time.as_picos());
     }
 
-    /// A frame without records is sent over a shared medium, which may take several attempts.
-    pub(super) fn tries_on_medium(&mut self, frame: &Frame) {
-        self.count_unrecorded(frame, |fate| fate.on_media += 1);
-    }
-
     /// Counts a frame that a card dropped.
     pub(super) fn dropped_by_card(&mut self, at: usize, port: usize, frame: &Frame, cause: wg_core::Cause) {
         self.lost_at_card(at, port, frame, reason(cause));

@@ -196,7 +196,9 @@ impl<S: Sink> Engine<'_, S> {
 pub(super) fn reason(cause: Cause) -> DropReason {
     match cause {
         Cause::Full(_) => DropReason::BufferFull,
-        Cause::ForeignVlan | Cause::NoEgress | Cause::NoWindow => DropReason::NotForwarded,
+        Cause::ForeignVlan | Cause::ReservedAddress | Cause::NoEgress | Cause::NoWindow => {
+            DropReason::NotForwarded
+        }
         Cause::FrameCheck => DropReason::FrameCheck,
         Cause::Filtered | Cause::WrongLength => DropReason::Filtered,
         Cause::Policed => DropReason::Policed,

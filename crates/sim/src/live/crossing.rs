@@ -5,6 +5,7 @@ use wg_frame::layout::Tag;
 use wg_frame::probe::{Probe, ProbeFlags};
 use wg_frame::time::{RunTime, Span};
 use wg_frame::vlan;
+use wg_plan::NodeIndex;
 use wg_record::{Crossing, CrossingKind, FLOW_FOREIGN, RecordFlags};
 
 use super::{Headers, Incoming, Outgoing};
@@ -17,26 +18,28 @@ const PRIORITY_AT: u32 = ID_BITS + 1;
 const FLAGS: [(ProbeFlags, RecordFlags); 2] =
     [(ProbeFlags::RETURN, RecordFlags::RETURN), (ProbeFlags::WARM_UP, RecordFlags::WARM_UP)];
 
-impl Incoming {
-    /// The row that says that it entered at `at`.
-    pub fn crossing(&self, at: RunTime) -> Crossing {
-        let Headers { destination, source, length, tag, probe, label, last } = self.headers;
+impl Headers {
+    /// The row that says that the frame came from host `node` at `at` and there was no room to keep it.
+    pub fn without_room(&self, node: NodeIndex, at: RunTime) -> Crossing {
+        self.crossing(node, at, CrossingKind::NoRoom)
+    }
+
+    fn crossing(&self, node: NodeIndex, at: RunTime, kind: CrossingKind) -> Crossing {
+        let Self { destination, source, length, tag, probe, label, last } = *self;
         let control = |tag: Tag| {
             u16::from(tag.priority.get()) << PRIORITY_AT
                 | u16::from(tag.drop_eligible) << ID_BITS
                 | tag.id.get()
         };
         let mut row = Crossing {
-            time: at,
-            late: at - self.at,
             destination,
             source,
-            node: self.node,
+            node,
             length,
             tag: tag.map(control),
             last,
             sequence: label,
-            kind: CrossingKind::Entered,
+            kind,
             ..Crossing::ended(at)
         };
         if let Some(probe) = probe {
@@ -45,6 +48,13 @@ impl Incoming {
             row.flags = set.fold(RecordFlags::empty(), |all, (_, ours)| all.with(ours));
         }
         row
+    }
+}
+
+impl Incoming {
+    /// The row that says that it entered at `at`.
+    pub fn crossing(&self, at: RunTime) -> Crossing {
+        Crossing { late: at - self.at, ..self.headers.crossing(self.node, at, CrossingKind::Entered) }
     }
 
     /// What came in, by the row that says so, its bytes kept at `place`.

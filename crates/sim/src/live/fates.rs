@@ -17,10 +17,7 @@ pub struct Fate {
     /// Frames and copies of them that were lost, by how.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub lost: BTreeMap<&'static str, u64>,
-    /// For how long they had lines, all together, ps.
+    /// For how long they had lines and media of hubs, all together, ps; attempts that ended in a collision are in it.
     #[serde(skip)]
     pub line_ps: i64,
-    /// How often they were to go over media of hubs, whose time is not in that.
-    #[serde(skip)]
-    pub on_media: u64,
 }

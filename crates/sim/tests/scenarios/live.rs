@@ -301,3 +301,31 @@ fn load_that_leaves_no_records_is_accounted_for_and_so_are_frames_of_others() {
     let replayed = replay(&network, &run, &outside.crossings, &mut again).expect("a sound plan");
     assert_eq!((replayed.report.loads, replayed.report.foreign), (report.loads, report.foreign));
 }
+
+#[test]
+fn frames_of_others_have_a_medium_for_every_attempt_at_it() {
+    let hub = NodeKind::Hub { delay: Span::from_nanos(500) };
+    let network = star(3, hub, 10_000_000);
+    let stray = |to: u8| [&[to; 12][..], &[0x86, 0xDD], &[0; 60]].concat();
+    let at = |us: i64| RunTime::ZERO + Span::from_micros(us);
+    let time = |to_come: Vec<(RunTime, NodeIndex, Vec<u8>)>| {
+        let mut outside = Scripted {
+            records: Vec::new(),
+            buffers: Buffers::new(1 << 6),
+            to_come: to_come.into(),
+            end: at(100_000),
+            delivered: Vec::new(),
+            crossings: Vec::new(),
+        };
+        let report = carry(&network, &run(vec![]), &mut outside).expect("a sound plan");
+        report.foreign.iter().map(|fate| fate.line_ps).sum::<i64>()
+    };
+    // Preamble, 74 B with their check sequence, and the gap; 800 ns a byte.
+    let whole = (8 + 74 + 4 + 12) * 800_000;
+    assert_eq!(time(vec![(at(10), 0, stray(0x33))]), whole);
+    // An attempt that ends in a collision: preamble, jam and gap.
+    let attempt = (64 + 32 + 96) * 100_000;
+    let both = time(vec![(at(10), 0, stray(0x33)), (at(10), 1, stray(0x33))]);
+    assert!(both >= 2 * whole + 2 * attempt, "{both}");
+    assert_eq!((both - 2 * whole) % attempt, 0);
+}

@@ -302,18 +302,20 @@ class WatchRequest(_message.Message):
     def __init__(self, interval_ms: _Optional[int] = ..., live: _Optional[bool] = ...) -> None: ...
 
 class Progress(_message.Message):
-    __slots__ = ("sent", "received", "to_send", "done", "live")
+    __slots__ = ("sent", "received", "to_send", "done", "live", "trouble")
     SENT_FIELD_NUMBER: _ClassVar[int]
     RECEIVED_FIELD_NUMBER: _ClassVar[int]
     TO_SEND_FIELD_NUMBER: _ClassVar[int]
     DONE_FIELD_NUMBER: _ClassVar[int]
     LIVE_FIELD_NUMBER: _ClassVar[int]
+    TROUBLE_FIELD_NUMBER: _ClassVar[int]
     sent: int
     received: int
     to_send: int
     done: bool
     live: LiveFigures
-    def __init__(self, sent: _Optional[int] = ..., received: _Optional[int] = ..., to_send: _Optional[int] = ..., done: _Optional[bool] = ..., live: _Optional[_Union[LiveFigures, _Mapping]] = ...) -> None: ...
+    trouble: str
+    def __init__(self, sent: _Optional[int] = ..., received: _Optional[int] = ..., to_send: _Optional[int] = ..., done: _Optional[bool] = ..., live: _Optional[_Union[LiveFigures, _Mapping]] = ..., trouble: _Optional[str] = ...) -> None: ...
 
 class LiveFigures(_message.Message):
     __slots__ = ("number", "at_ns", "records_dropped", "flows", "flows_left_out")
@@ -458,7 +460,7 @@ class DeviceCapture(_message.Message):
     def __init__(self, node: _Optional[str] = ..., task: _Optional[_Union[TaskReport, _Mapping]] = ...) -> None: ...
 
 class ForeignFrames(_message.Message):
-    __slots__ = ("end_system", "ether_type", "frames", "bytes", "delivered", "line_ns", "on_media", "dropped")
+    __slots__ = ("end_system", "ether_type", "frames", "bytes", "delivered", "line_ns", "dropped")
     class DroppedEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -472,7 +474,6 @@ class ForeignFrames(_message.Message):
     BYTES_FIELD_NUMBER: _ClassVar[int]
     DELIVERED_FIELD_NUMBER: _ClassVar[int]
     LINE_NS_FIELD_NUMBER: _ClassVar[int]
-    ON_MEDIA_FIELD_NUMBER: _ClassVar[int]
     DROPPED_FIELD_NUMBER: _ClassVar[int]
     end_system: str
     ether_type: int
@@ -480,9 +481,8 @@ class ForeignFrames(_message.Message):
     bytes: int
     delivered: int
     line_ns: int
-    on_media: int
     dropped: _containers.ScalarMap[str, int]
-    def __init__(self, end_system: _Optional[str] = ..., ether_type: _Optional[int] = ..., frames: _Optional[int] = ..., bytes: _Optional[int] = ..., delivered: _Optional[int] = ..., line_ns: _Optional[int] = ..., on_media: _Optional[int] = ..., dropped: _Optional[_Mapping[str, int]] = ...) -> None: ...
+    def __init__(self, end_system: _Optional[str] = ..., ether_type: _Optional[int] = ..., frames: _Optional[int] = ..., bytes: _Optional[int] = ..., delivered: _Optional[int] = ..., line_ns: _Optional[int] = ..., dropped: _Optional[_Mapping[str, int]] = ...) -> None: ...
 
 class OverlongFrames(_message.Message):
     __slots__ = ("end_system", "interface", "frames", "longest")

@@ -26,7 +26,15 @@ from wiregauge.plan import NETWORK
 from wiregauge.records.reported import RunEntry
 from wiregauge.stats import OffsetTrack
 
-__all__ = ["RunClocks", "clock_offsets", "corrected", "on_one_clock", "run_clocks", "watched_clocks"]
+__all__ = [
+    "RunClocks",
+    "clock_offsets",
+    "corrected",
+    "late_anew",
+    "on_one_clock",
+    "run_clocks",
+    "watched_clocks",
+]
 
 Floats = NDArray[np.float64]
 
@@ -363,15 +371,20 @@ def _shifted(
 
 def _late_anew(frame: pl.DataFrame, flows: Sequence[FlowPlan], clocks: RunClocks) -> pl.DataFrame:
     """Tracking compared timestamps of two clocks as they were."""
-    limits = {
-        flow.id: round(flow.deadline_ns * 1e3)
-        for flow in flows
-        if flow.deadline_ns is not None and not flow.relayed and clocks.moved(flow)
-    }
+    return late_anew(frame, [flow for flow in flows if not flow.relayed and clocks.moved(flow)])
+
+
+def late_anew(frame: pl.DataFrame, flows: Sequence[FlowPlan]) -> pl.DataFrame:
+    """The message table, with what of some flows is late by the times it has now."""
+    number = pl.col("flow").cast(pl.Int64)
+    limits = {flow.id: round(flow.deadline_ns * 1e3) for flow in flows if flow.deadline_ns is not None}
     if not limits:
         return frame
-    limit = pl.col("flow").cast(pl.Int64).replace_strict(limits, default=None, return_dtype=pl.Int64)
-    late = (pl.col("rx_app") - pl.col("tx_app") > limit).fill_null(value=False)
+    limit = number.replace_strict(limits, default=None, return_dtype=pl.Int64)
+    came = pl.col("rx_app")
+    if returning := [flow.id for flow in flows if flow.relayed]:
+        came = pl.when(number.is_in(returning)).then(pl.col("back_rx_app")).otherwise(came)
+    late = (came - pl.col("tx_app") > limit).fill_null(value=False)
     plain = pl.col("outcome").is_in(["delivered", "late"]) & limit.is_not_null()
     return frame.with_columns(
         late=pl.when(limit.is_not_null()).then(late).otherwise(pl.col("late")),

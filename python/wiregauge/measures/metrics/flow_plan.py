@@ -125,6 +125,8 @@ class FlowPlan:
     """What the links on its way take alone, whatever lies between them."""
     is_periodic: bool = False
     """Whether every message is due a period after the last, so that it is known when one was that was never sent."""
+    answers_as: int | None = None
+    """The number that its messages have on their way back, where it is another."""
     asked: tuple[str, ...] = ()
     """Percentiles that limits of the test name."""
     asked_of_pairs: tuple[str, ...] = ()
@@ -327,6 +329,7 @@ def _flow(
         leaves=_leaves(flow, receiver, relayed=relay is not None),
         deadline_ns=_ns(flow.deadline),
         relayed=relay is not None,
+        answers_as=relay.back if relay else None,
         # The sizes of a capture are many: what needs one is not given.
         payload=send.payload if send and not replay else None,
         period_ns=send.period / 1000 if send else None,

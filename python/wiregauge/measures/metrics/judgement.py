@@ -171,6 +171,9 @@ class FlowResult:
     """Values at the beginning of the measured part that differ from the rest (`Settling`), added over repeats."""
     line_time: LineTime | None = None
     """None where nobody could tell, and of repeats together."""
+    in_time: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """Figures that limits name, by name: between what they may be without what a played network was late by. None of
+    figures that its lateness is not in, and of a network that is not played."""
     sampled: Sampled | None = None
     """Of a flow too large to be held in memory: what the series are of. None where they hold every message."""
     sketches: Mapping[str, Sketch] = field(default_factory=dict)
@@ -263,7 +266,8 @@ class LimitResult:
     among: int = 0
     """How many of these there were."""
     instrument: tuple[float, float] | None = None
-    """Between what the figure may be for all that clocks and timestamps tell; None where they leave nothing open."""
+    """Between what the figure may be for all that clocks, timestamps and a played network that was late tell; None
+    where they leave nothing open."""
 
     @property
     def holds(self) -> bool:

@@ -18,16 +18,21 @@ from wiregauge.measures.metrics.live_network import Cost, NetworkResult, Release
 from wiregauge.measures.metrics.percentiles import Percentile, needed_for, percentiles, unsupported
 from wiregauge.records.reported import AgentReport, Intake, NetworkCost, ReleaseReport
 
-__all__ = ["MEASURE", "Errors", "errors_of", "network_of"]
+__all__ = ["MEASURE", "Errors", "errors_of", "network_of", "release_of"]
 
 MEASURE: Final = "release_error"
 
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """Release errors of single frames, ps, in the order in which frames were due; of none if they are not stored."""
+    """By how much single frames were late, ps; of none if they are not stored.
+
+    `rows`: how late they left, in the order in which they were due. `moved`: of frames that came into the model after
+    it had passed their instant, by how much.
+    """
 
     rows: pl.DataFrame | None = None
+    moved: pl.DataFrame | None = None
 
     def whole(self, network: NetworkResult | None) -> Errors:
         """The same where the network reports as many frames; else nothing is known of those that are missing."""
@@ -58,8 +63,11 @@ class Errors:
 
 def errors_of(crossings: Path) -> Errors:
     """As the table of what crossed has them. Raises RunDirectoryError for a damaged table."""
-    columns = ("node", "flow", "sequence", "warm_up", "late")
-    return Errors(read_columns(crossings, columns, pl.col("kind").cast(pl.String) == "left"))
+    columns = ("node", "flow", "sequence", "warm_up", "returning", "late", "kind")
+    has_left = pl.col("kind").cast(pl.String) == "left"
+    came_late = (pl.col("kind").cast(pl.String) == "entered") & (pl.col("late") > 0)
+    rows = read_columns(crossings, columns, has_left | came_late)
+    return Errors(rows.filter(has_left).drop("kind"), rows.filter(came_late).drop("kind"))
 
 
 def network_of(
@@ -93,6 +101,21 @@ def _cost(spent: NetworkCost | None, frames: int) -> Cost | None:
     return Cost(spent.taking_ns / frames, spent.model_ns / frames, spent.handing_ns / frames)
 
 
+def release_of(
+    end_system: str,
+    late_ns: NDArray[np.float64],
+    undelivered: int,
+    access: str = "",
+    quantiles: Mapping[str, float] = QUANTILES,
+) -> ReleaseResult:
+    """Of the release errors of single frames towards an end system, in the order in which they were due."""
+    if not len(late_ns):
+        return ReleaseResult(end_system, 0, unsupported(quantiles), None, undelivered, access)
+    ascending = np.sort(late_ns)
+    found = percentiles([late_ns], ascending, quantiles)
+    return ReleaseResult(end_system, len(late_ns), found, float(ascending[-1]), undelivered, access)
+
+
 def _release(
     report: ReleaseReport, errors: Errors, names: Sequence[str], quantiles: Mapping[str, float]
 ) -> ReleaseResult:
@@ -100,9 +123,7 @@ def _release(
     values = errors.of_host(names.index(name)) if name in names else np.empty(0)
     # A table that ends before the run does is not all of it.
     if frames and len(values) == frames:
-        ascending = np.sort(values)
-        found = percentiles([values], ascending, quantiles)
-        return ReleaseResult(name, frames, found, float(ascending[-1]), report.undelivered, report.access)
+        return release_of(name, values, report.undelivered, report.access, quantiles)
     told = {"p50": report.p50_ns, "p99": report.p99_ns, "p99.9": report.p999_ns}
     own = {
         of: Percentile(q, float(told[of]), None, None, needed_for(q))

@@ -146,16 +146,12 @@ def foreign_text(network: NetworkResult) -> str:
     for one in rows:
         dropped.update(one.dropped)
     line = sum(one.line_ns for one in rows)
-    media = sum(one.on_media for one in rows)
     delivered = sum(one.delivered for one in rows)
     fate = [
         f"{delivered} {'copy' if delivered == 1 else 'copies'} handed to end systems",
         *([dropped_text(dropped)] if dropped.total() else []),
     ]
-    where = f"lines for {duration(line)}" + (
-        f", and {count_of(media, 'frame')} on media of hubs" if media else ""
-    )
-    return f"{came}; {', '.join(fate)}; they had {where}"
+    return f"{came}; {', '.join(fate)}; they had lines for {duration(line)}"
 
 
 def network_error_text(network: NetworkResult) -> str:
