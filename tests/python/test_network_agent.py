@@ -238,6 +238,13 @@ def test_captures_of_the_model_stand_where_those_at_bridges_do_and_its_loads_wit
     assert "captures" not in entry["network"]
 
 
+def test_a_network_that_failed_is_reported_by_why_alone() -> None:
+    entry: dict[str, Any] = {"captures": {}}
+    _take_up_network(entry, report_as_dict(pb.AgentReport(incomplete_reason="its thread failed")))
+    assert entry["network"]["incomplete_reason"] == "its thread failed"
+    assert entry["captures"] == {}
+
+
 def foreign(kind: int = 0x86DD, line_ns: int = 5_000, **more: Any) -> dict[str, Any]:
     counts = {"frames": 3, "bytes": 240, "delivered": 6, "line_ns": line_ns, "dropped": {}}
     return {"end_system": "sensor", "ether_type": kind, **counts, **more}

@@ -543,7 +543,8 @@ def _take_up_network(entry: dict[str, Any], report: dict[str, Any]) -> None:
         simulation.pop("agents", None)
         report["loads"] = simulation.pop("loads", [])
         entry["simulation"] = simulation
-    for capture in report.pop("captures"):
+    # Of a network that failed there is nothing but why.
+    for capture in report.pop("captures", ()):
         entry["captures"][capture["node"]] = capture["task"]
     entry["network"] = report
 

@@ -45,6 +45,8 @@ pub(super) struct Outcome {
     epoch: Option<Epoch>,
     /// Why it is incomplete; `None`: it is complete.
     reason: Option<String>,
+    /// What its role had to tell while it went on.
+    trouble: Option<String>,
     steal_ns: u64,
 }
 
@@ -65,7 +67,7 @@ pub(super) fn supervise(
     };
     let steal_ns =
         wg_net::host::steal_ns().zip(steal).map_or(0, |(after, before)| after.saturating_sub(before));
-    Outcome { epoch, reason, steal_ns }
+    Outcome { epoch, reason, trouble: commands.trouble.get().cloned(), steal_ns }
 }
 
 /// Returns why the run is incomplete.
@@ -105,7 +107,7 @@ fn wait_for_the_end(
         if is_over {
             commands.over.store(true, Ordering::Release);
             if commands.finish.load(Ordering::Relaxed) {
-                return commands.trouble.get().cloned();
+                return None;
             }
         } else if !all_sent && now >= end + GRACE_NS {
             return Some(format!(
@@ -135,10 +137,10 @@ impl RunThreads {
         outcome: Outcome,
         mut grants: Vec<proto::Grant>,
     ) -> proto::AgentReport {
-        let Outcome { epoch, reason, steal_ns } = outcome;
+        let Outcome { epoch, reason, trouble, steal_ns } = outcome;
         self.stop.store(true, Ordering::Relaxed);
         let role = self.role.close();
-        let mut incomplete = reason.or(role.incomplete);
+        let mut incomplete = reason.or(role.incomplete).or(trouble);
         let written = match self.writer.join() {
             Ok(Some(Ok(mut written))) => {
                 incomplete = incomplete.or(written.failure.take());

@@ -138,6 +138,9 @@ struct ActiveNetwork {
 
 impl ActiveRole for ActiveNetwork {
     fn trouble(&self) -> Option<String> {
+        if self.thread.is_finished() {
+            return Some("the network ended before the run did".to_owned());
+        }
         ports::gone(&self.setup, &self.interfaces)
     }
 

@@ -109,7 +109,6 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         }
     }
 
-    /// Forwards a frame by its address, with an internal priority or as drop eligible. A separate function, because few
     /// Learns from a frame that is to be forwarded by its address; returns why it is not forwarded.
     #[inline]
     fn pass_bridge(&mut self, now: RunTime, port: usize, frame: &Frame, damaged: bool) -> Option<Cause> {
@@ -123,6 +122,7 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         frame.destination.is_reserved().then_some(Cause::ReservedAddress)
     }
 
+    /// Forwards a frame by its address, with an internal priority or as drop eligible. A separate function, because few
     /// frames are changed.
     #[cold]
     pub(super) fn bridge_as(

@@ -66,9 +66,9 @@ impl<S: Sink> Engine<'_, S> {
     /// again. The message in it is damaged.
     #[cold]
     fn launch_wrong_length(&mut self, number: usize, frame: &Frame) -> Option<RunTime> {
+        let sequence = self.number_of(frame);
         let channel = &mut self.world.channels[number];
         let extra = channel.extra.as_mut().filter(|extra| !extra.lengths.is_empty())?;
-        let sequence = self.sink.sequence(frame.message().sequence);
         let mut length = None;
         for rule in &mut extra.lengths {
             // Every fault decides on every frame, so that decisions are independent of one another.
@@ -126,8 +126,15 @@ impl<S: Sink> Engine<'_, S> {
         }
     }
 
+    /// The number of the message in a frame, by which faults choose; of one that switches or clocks made, its own.
+    fn number_of(&self, frame: &Frame) -> u32 {
+        let message = frame.message();
+        message.bytes_at().map_or(message.sequence, |place| self.sink.sequence(place))
+    }
+
     /// Decides what a link does to a frame that enters it now, and records it.
     pub(super) fn effect(&mut self, number: usize, frame: Frame) -> LinkEffect {
+        let sequence = self.number_of(&frame);
         let channel = &mut self.world.channels[number];
         let wire = self.now + channel.lead;
         let mut effect = LinkEffect::of(frame);
@@ -136,7 +143,6 @@ impl<S: Sink> Engine<'_, S> {
         if extra.cuts > 0 {
             effect.lost = true;
         }
-        let sequence = self.sink.sequence(frame.message().sequence);
         let mut told = Vec::new();
         for rule in &mut extra.rules {
             // Every fault decides on every frame, so that decisions are independent of one another.

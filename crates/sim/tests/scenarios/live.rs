@@ -17,7 +17,7 @@ use wg_record::{Crossing, CrossingKind, DropReason, Point, Record, RecordFlags};
 use wg_sim::live::{Buffers, Headers, Incoming, Outgoing, Outside, carry, replay};
 use wg_sim::{SimError, Sink, simulate};
 
-use crate::{run, star, way};
+use crate::{ptp, run, star, way};
 
 /// A simulation in true time.
 #[derive(Default)]
@@ -328,4 +328,29 @@ fn frames_of_others_have_a_medium_for_every_attempt_at_it() {
     let both = time(vec![(at(10), 0, stray(0x33)), (at(10), 1, stray(0x33))]);
     assert!(both >= 2 * whole + 2 * attempt, "{both}");
     assert_eq!((both - 2 * whole) % attempt, 0);
+}
+
+#[test]
+fn faults_of_links_meet_frames_that_no_host_has_sent() {
+    let network = ptp::network(2, 1, &[(0, 2), (1, 2)], 1_000_000_000);
+    let mut run = ptp::lasting(3, vec![ptp::domain(&network, &[2], &[])]);
+    run.link_faults = vec![LinkFault {
+        link: 0,
+        sent_by: None,
+        kind: LinkFaultKind::Loss,
+        whom: Victims::Share { ppm: 300_000 },
+        from: Span::ZERO,
+        until: None,
+    }];
+    let mut outside = Scripted {
+        records: Vec::new(),
+        buffers: Buffers::new(1 << 6),
+        to_come: VecDeque::new(),
+        end: RunTime::ZERO + run.duration,
+        delivered: Vec::new(),
+        crossings: Vec::new(),
+    };
+    let report = carry(&network, &run, &mut outside).expect("a sound plan");
+    assert_eq!(report.ptp_domains.len(), 1);
+    assert_eq!(outside.buffers.used(), 0);
 }

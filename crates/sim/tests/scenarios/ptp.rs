@@ -21,7 +21,12 @@ const GRAIN_PS: i64 = 8_000;
 const SECOND_PS: i64 = 1_000_000_000_000;
 
 /// Hosts, then switches; links between places, each end with the next port of its node.
-fn network(hosts: u16, switches: u16, joined: &[(NodeIndex, NodeIndex)], rate_bps: u64) -> Network {
+pub(crate) fn network(
+    hosts: u16,
+    switches: u16,
+    joined: &[(NodeIndex, NodeIndex)],
+    rate_bps: u64,
+) -> Network {
     let host =
         |index| Node::new(index, format!("h{index}"), NodeKind::EndSystem { host: HostModel::ideal() });
     let switch = |index| {
@@ -55,7 +60,7 @@ fn network(hosts: u16, switches: u16, joined: &[(NodeIndex, NodeIndex)], rate_bp
 }
 
 /// Every host a clock, switches as given; Sync eight times a second, Announce twice.
-fn domain(network: &Network, boundary: &[NodeIndex], transparent: &[NodeIndex]) -> PtpDomain {
+pub(crate) fn domain(network: &Network, boundary: &[NodeIndex], transparent: &[NodeIndex]) -> PtpDomain {
     let clock = |node| PtpClock { node, priority1: 128, priority2: 128, role: PtpRole::Any };
     let hosts = (0_u16..).zip(&network.nodes).filter(|(_, node)| node.is_end_system()).map(|(node, _)| node);
     let mut clocks: Vec<PtpClock> = hosts.chain(boundary.iter().copied()).map(clock).collect();
@@ -77,7 +82,7 @@ fn domain(network: &Network, boundary: &[NodeIndex], transparent: &[NodeIndex]) 
     }
 }
 
-fn lasting(seconds: i64, domains: Vec<PtpDomain>) -> Run {
+pub(crate) fn lasting(seconds: i64, domains: Vec<PtpDomain>) -> Run {
     let mut run = run(vec![]);
     (run.seed, run.duration, run.ptp_domains) = (7, Span::from_millis(seconds * 1_000), domains);
     run
