@@ -111,7 +111,7 @@ class Way:
         self.folder = folder
         self.cost_at = 0.0
         self.cost: dict[str, float] = {}
-        """Of the model's core, at the fastest rate of which no frame was lost: ns a frame by part."""
+        """Time of the model's core at the highest rate without loss, by part, ns per frame."""
         self.a, self.b, self.switch = f"{name[0]}mac", f"{name[0]}sensor", f"{name[0]}sw"
 
     def scenario(self, *, period: str = "1s", count: int = 1, gates: str = "", rate: str) -> Any:

@@ -188,7 +188,7 @@ class _Judge:
         return line.class_of.get(flow.vlan.priority if flow.vlan else 0, 0)
 
     def _way(self, flow: Flow) -> dict[Attachment, list[tuple[Attachment | None, int, int]]]:
-        """By port, the ports after it (None: a receiver), with the times from the last bit out to readiness there."""
+        """The ports that follow each port (None: a receiver), with times from the last bit out to readiness there."""
         way: dict[Attachment, list[tuple[Attachment | None, int, int]]] = {}
         for route in flow.routes:
             for at, hop in enumerate(route.hops):
