@@ -1,18 +1,18 @@
 //! Agent: the program that plays a role of the network under test, and the service by which the testmaster controls it.
 //!
-//! | module | what it is for |
+//! | module | content |
 //! | --- | --- |
-//! | [`control`] | the gRPC service, the life of a run, its folder; knows no role but by the trait [`control::role::Role`] |
-//! | [`registry`] | the roles there are, a line each |
-//! | [`end_system`] | the role that sends, receives and relays messages |
-//! | [`stream`] | traffic too fast for a queue per message: paced senders, receivers, accounts; knows no plan |
-//! | [`timestamps`] | hardware timestamps: which are taken, how many, and what time they are |
-//! | [`clocks`] | the programs that keep the host's clock: linuxptp started, heard and stopped; chrony asked |
-//! | [`console`] | what is said on the program's own terminal |
-//! | [`recording`] | what is written while a run goes on: records, captures, counters of the host |
-//! | [`places`] | where an agent keeps what it keeps |
-//! | [`remote`] | control over a network: enrolment, callers and their roles, signed plans, what the host allows, the audit log |
-//! | [`tsn`] | TSN settings of the interface: queue disciplines and filters made before a run and taken off after it |
+//! | [`control`] | gRPC service, sequence and folder of a run; uses roles only through [`control::role::Role`] |
+//! | [`registry`] | list of roles |
+//! | [`end_system`] | role that sends, receives and relays messages |
+//! | [`stream`] | traffic too fast for queued messages: paced senders, receivers, counts; independent of the plan |
+//! | [`timestamps`] | hardware timestamps: selection, limit, and translation to the system clock |
+//! | [`clocks`] | programs that discipline the host's clock: control of linuxptp, queries to chrony |
+//! | [`console`] | output on the program's terminal |
+//! | [`recording`] | files written during a run: records, captures, host counters |
+//! | [`places`] | default folders of an agent |
+//! | [`remote`] | remote control: enrolment, callers and their roles, signed plans, host limits, audit log |
+//! | [`tsn`] | TSN settings of the interface: queue disciplines and filters, made before a run and removed after it |
 //! | [`tools`] | measuring loops and checks that need no run |
 #![forbid(unsafe_code)]
 #![cfg_attr(

@@ -287,7 +287,7 @@ impl Writer {
         self.put_back(plain);
     }
 
-    /// Reads the hardware clocks when it is time, and writes the records whose time is known by then.
+    /// Reads the hardware clocks when due, and writes the records whose times are known by then.
     fn translate(&mut self) {
         let mut ready = std::mem::take(&mut self.translated);
         for translator in self.translators.values_mut() {
@@ -304,7 +304,7 @@ impl Writer {
         self.translated = records;
     }
 
-    /// Writes records as the node's clock shows them.
+    /// Writes records with times of the node's clock.
     fn show(&mut self, records: &[Record]) {
         if records.is_empty() {
             return;

@@ -1,8 +1,8 @@
-//! A host's log on its way over the network it tells of: for so many messages that applications send and receive, a
-//! frame to another host.
+//! Log of a host sent over the network under test: one frame to another host for every so many messages that
+//! applications send and receive.
 //!
-//! The record writer sends, as the messages' records pass it: no servicing thread allocates, waits or calls the kernel
-//! for it. A log of this kind is written behind the messages it tells of, in the bursts in which its thread gets a
+//! The record writer sends it as it processes the messages' records, so no servicing thread allocates, waits or makes a
+//! system call for it. The log therefore lags behind its messages and leaves in bursts, whenever the writer gets a
 //! core.
 
 use std::io;
@@ -12,45 +12,45 @@ use wg_frame::ethernet::wire_len;
 use wg_frame::layout::udp_frame_len;
 use wg_record::{FLOW_FOREIGN, Point, Record};
 
-/// An open log.
+/// Open log.
 #[derive(Debug)]
 pub struct RemoteLog {
     socket: UdpSocket,
-    /// What a frame carries. Nobody reads it.
+    /// Content of a frame, which no receiver reads.
     payload: Vec<u8>,
     records: u64,
     done: RemoteLogStats,
 }
 
-/// What became of a log.
+/// Statistics of a log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RemoteLogStats {
-    /// Messages that were logged.
+    /// Logged messages.
     pub logged: u64,
-    /// Frames that were full.
+    /// Completed frames.
     pub frames: u64,
-    /// Of these, those that the kernel took.
+    /// Frames accepted by the kernel.
     pub sent: u64,
-    /// Their bytes on the wire, preamble and gap included.
+    /// Bytes of these on the wire, preamble and gap included.
     pub wire_bytes: u64,
 }
 
 impl RemoteLog {
-    /// A log from here to there, `records` of `length` bytes in a frame.
+    /// Log from `from` to `to` with `records` records of `length` bytes per frame.
     ///
     /// # Errors
     /// The port is in use, or the address is not configured on this host.
     pub fn open(from: SocketAddrV4, to: SocketAddrV4, records: u32, length: u32) -> io::Result<Self> {
         let socket = UdpSocket::bind(from)?;
         socket.connect(to)?;
-        // A frame that finds no room is lost to the log, and counted.
+        // A frame for which the socket has no space is counted and lost.
         socket.set_nonblocking(true)?;
         let bytes = usize::try_from(records.saturating_mul(length)).unwrap_or(0);
         let records = u64::from(records.max(1));
         Ok(Self { socket, payload: vec![0; bytes], records, done: RemoteLogStats::default() })
     }
 
-    /// Records that pass.
+    /// Processes records.
     pub fn take(&mut self, records: &[Record]) {
         let is_logged = |record: &&Record| {
             matches!(record.point, Point::ApplicationSend | Point::ApplicationReceive)
@@ -66,7 +66,7 @@ impl RemoteLog {
         }
     }
 
-    /// What became of it so far.
+    /// Statistics so far.
     pub fn stats(&self) -> RemoteLogStats {
         self.done
     }

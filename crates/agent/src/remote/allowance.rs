@@ -1,6 +1,6 @@
-//! What the host's own configuration lets callers do with it, whatever their role and their signature.
+//! Limits that the host's own configuration sets for callers, whatever their role and signature.
 //!
-//! A file of a few lines, read when the agent starts:
+//! A file of a few lines, read at the start of the agent:
 //!
 //! ```toml
 //! interfaces = ["eth1"]           # those a test may use; default: all but loopback
@@ -36,19 +36,19 @@ const PRIVATE: [&str; 6] =
     ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16", "198.18.0.0/15", "127.0.0.0/8"];
 const RATE: &str = "100Mbit/s";
 const DURATION: &str = "1h";
-/// Over which a replayed capture is spread to be held against a rate.
+/// Averaging interval for the rate of a replayed capture.
 const REPLAYED_OVER: Span = Span::from_millis(1_000);
-/// Of a frame with a tag, bytes with FCS: what a rate limit makes wait longest.
+/// Longest tagged frame, bytes with FCS, which a rate limit delays most.
 const LONGEST_FRAME: u16 = 1_522;
-/// What may be allowed; pmc goes with ptp4l, phc_ctl with phc2sys.
+/// Programs that may be allowed; ptp4l includes pmc, phc2sys includes phc_ctl.
 const PROGRAMS: [&str; 3] = ["ptp4l", "phc2sys", "chronyc"];
 
-/// Connections that a configuration may allow: each has a descriptor.
+/// Maximum number of connections that a configuration may allow, since each uses a descriptor.
 const MOST_CONNECTIONS: usize = 4_096;
-/// Bytes of a configuration that are read.
+/// Maximum size of a configuration, bytes.
 const LARGEST: u64 = 1 << 20;
 
-/// The file as it is written.
+/// File format of the configuration.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct File {
@@ -64,31 +64,31 @@ struct File {
     handshake: Option<String>,
 }
 
-/// Why a configuration cannot be used.
+/// Reason why a configuration is unusable.
 #[derive(Debug, thiserror::Error)]
 pub enum AllowanceError {
-    /// It cannot be read.
+    /// Unreadable file.
     #[error("{path}: {source}")]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         source: std::io::Error,
     },
-    /// It does not say what it must.
+    /// Invalid content.
     #[error(
         "{path}: {why}; it may have interfaces, addresses, rate, duration, tsn, programs, may-set-clock, connections, \
          connections-per-address and handshake"
     )]
     Wrong {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What.
+        /// Problem.
         why: String,
     },
 }
 
-/// What callers may do.
+/// Limits for callers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Allowance {
     /// `None`: every interface but loopback.
@@ -102,7 +102,7 @@ pub struct Allowance {
     connections: Bounds,
 }
 
-/// What a configuration says of connections.
+/// Connection limits of a configuration.
 fn bounds(in_all: Option<usize>, from_one: Option<usize>, handshake: Option<&str>) -> Result<Bounds, String> {
     let usual = Bounds::default();
     let in_all = in_all.unwrap_or(usual.in_all);
@@ -123,7 +123,7 @@ fn bounds(in_all: Option<usize>, from_one: Option<usize>, handshake: Option<&str
 }
 
 impl Allowance {
-    /// What a file allows; without one, the defaults.
+    /// Limits from a file, or the defaults without one.
     ///
     /// # Errors
     /// See [`AllowanceError`].
@@ -169,32 +169,32 @@ impl Allowance {
         })
     }
 
-    /// How many connections the agent's port takes, and how long.
+    /// Limits on the number and duration of connections to the agent's port.
     pub const fn connections(&self) -> Bounds {
         self.connections
     }
 
-    /// Whether a test may use this interface.
+    /// True if a test may use this interface.
     pub fn has_interface(&self, name: &str) -> bool {
         name != "lo" && self.interfaces.as_ref().is_none_or(|all| all.iter().any(|known| known == name))
     }
 
-    /// Whether its owner has named the interfaces that tests may use.
+    /// True if the owner has listed the interfaces that tests may use.
     pub const fn names_interfaces(&self) -> bool {
         self.interfaces.is_some()
     }
 
-    /// Why an interface is not to be used.
+    /// Reason why an interface may not be used.
     pub fn refusal(&self, interface: &str) -> String {
         format!("this host allows no test on its interface {interface}; it allows {}", self.described()[0])
     }
 
-    /// Whether tests may set queue disciplines and filters of interfaces.
+    /// True if tests may set queue disciplines and filters of interfaces.
     pub const fn allows_tsn(&self) -> bool {
         self.tsn
     }
 
-    /// All of it, a line each.
+    /// All limits, one per line.
     pub fn described(&self) -> Vec<String> {
         let interfaces =
             self.interfaces.as_ref().map_or_else(|| "all but loopback".into(), |all| all.join(", "));
@@ -215,10 +215,10 @@ impl Allowance {
         format!("{programs}; its clocks are {}set", if self.may_set_clock { "" } else { "not " })
     }
 
-    /// Whether a test may have a program started or asked.
+    /// Checks that a test may start or query a program.
     ///
     /// # Errors
-    /// Not, with the cure.
+    /// Refusal with the remedy.
     pub fn check_program(&self, name: &str) -> Result<(), String> {
         if self.programs.iter().any(|one| one == name) {
             return Ok(());
@@ -228,10 +228,10 @@ impl Allowance {
         ))
     }
 
-    /// Whether a test may have this host's clocks set.
+    /// Checks that a test may set this host's clocks.
     ///
     /// # Errors
-    /// Not, with the cure.
+    /// Refusal with the remedy.
     pub fn check_setting(&self) -> Result<(), String> {
         if self.may_set_clock {
             return Ok(());
@@ -241,10 +241,11 @@ impl Allowance {
             .into())
     }
 
-    /// Whether a run stays within it, where others of this host send `others_bps`; what it sends itself at most, bit/s.
+    /// Checks a run against the limits, given that other agents of this host send `others_bps`; returns its own maximum
+    /// rate, bit/s.
     ///
     /// # Errors
-    /// What does not, as a sentence with the limit.
+    /// The exceeded limit, as a sentence.
     pub fn check(
         &self,
         network: &Network,
@@ -290,15 +291,15 @@ impl Allowance {
                 quantity::show_rate(self.rate_bps)
             ));
         }
-        // After the rate, which bounds how many messages there are to look at.
+        // Checked after the rate, which bounds the number of messages to examine.
         for send in played.nodes.iter().flat_map(|node| sent_by(run, *node)) {
             self.check_end(run, send)?;
         }
         Ok(planned)
     }
 
-    /// Whether a sender ends within the time that is allowed: a plan states how long it takes and how much is sent, and
-    /// only the latter makes an end.
+    /// Checks that a sender ends within the permitted duration. A plan states both a duration and a number of messages,
+    /// and only the number ends a sender.
     fn check_end(&self, run: &Run, send: &Send) -> Result<(), String> {
         let refused = |why: String| Err(format!("flow {} {why}; {}", send.flow, self.longest()));
         let schedule = match Schedule::new(run, send, LONGEST_FRAME) {
@@ -317,10 +318,10 @@ impl Allowance {
         format!("this host allows at most {}", seconds(self.duration))
     }
 
-    /// Whether frames may be exchanged with this address.
+    /// Checks that frames may be exchanged with this address.
     ///
     /// # Errors
-    /// Not, as a sentence.
+    /// Refusal, as a sentence.
     pub fn check_address(&self, whose: &str, address: Ipv4Addr) -> Result<(), String> {
         if self.addresses.iter().any(|range| range.contains(&address)) {
             return Ok(());
@@ -329,12 +330,12 @@ impl Allowance {
     }
 }
 
-/// For whom an agent sends.
+/// End systems for which an agent sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Played {
-    /// End systems: itself, or all whose frames it carries as the network between them.
+    /// The agent's own end system, or all whose frames it carries as the network between them.
     pub nodes: Vec<NodeIndex>,
-    /// Its interfaces are theirs, and are set as the plan has them.
+    /// True if its interfaces are theirs and are configured according to the plan.
     pub with_interfaces: bool,
 }
 
@@ -342,7 +343,7 @@ fn seconds(span: Span) -> String {
     format!("{} s", span.as_picos() as f64 / 1e12)
 }
 
-/// This node and all it exchanges frames with.
+/// This node and all nodes it exchanges frames with.
 fn peers(run: &Run, node: NodeIndex) -> Vec<NodeIndex> {
     let mut met = vec![node];
     for flow in &run.flows {
@@ -364,7 +365,7 @@ fn flow_of(run: &Run, id: FlowId) -> Option<&Flow> {
     run.flows.iter().find(|flow| flow.id == id)
 }
 
-/// The senders whose messages leave this node: its own, and those that its relays send back.
+/// Senders whose messages leave this node: its own and those that its relays return.
 fn sent_by(run: &Run, node: NodeIndex) -> impl Iterator<Item = &Send> {
     run.sends.iter().filter(move |send| {
         let from_here = flow_of(run, send.flow).is_some_and(|flow| flow.from == node);
@@ -372,8 +373,7 @@ fn sent_by(run: &Run, node: NodeIndex) -> impl Iterator<Item = &Send> {
     })
 }
 
-/// What a node sends on the wire where its senders are fastest, a burst spread over its period and a capture over one
-/// second, bit/s.
+/// Maximum rate of a node on the wire, bit/s; a burst is averaged over its period and a capture over one second.
 fn planned_bps(run: &Run, node: NodeIndex) -> u64 {
     let rate = |bits: u64, period: Span| {
         let picos = u128::from(period.as_picos().max(1).unsigned_abs());

@@ -1,4 +1,5 @@
-//! What was asked of an agent over a network, by whom, and what came of it: a line of JSON each, on the disk at once.
+//! Audit log of calls to an agent over a network, with caller and result: one line of JSON per call, synced to the
+//! disk.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -12,18 +13,18 @@ use wg_net::clock;
 
 use crate::console;
 
-/// A call.
+/// Audit entry of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'a> {
     /// Name and role of the caller.
     pub who: &'a str,
-    /// Where from.
+    /// Address of the caller.
     pub from: Option<SocketAddr>,
-    /// What was called.
+    /// Name of the call.
     pub call: &'a str,
-    /// Why it was refused; `None`: it was not.
+    /// Reason for a refusal; `None`: admitted.
     pub refused: Option<&'a str>,
-    /// What it changed of the host.
+    /// Changes to the host.
     pub done: Option<&'a str>,
 }
 
@@ -40,15 +41,15 @@ struct Line<'a> {
     done: Option<&'a str>,
 }
 
-/// Bytes of the log, at most; then it is put aside and begun anew.
+/// Maximum size of the log, bytes, after which it is rotated.
 const LARGEST: u64 = 16 << 20;
-/// Logs that are kept aside, `audit.log.1` the newest.
+/// Number of rotated logs; `audit.log.1` is the newest.
 const ASIDE: u32 = 4;
-/// Bytes of a text of an entry, at most.
+/// Maximum length of a text in an entry, bytes.
 const LONGEST: usize = 500;
 const NAME: &str = "audit.log";
 
-/// The log, which is only ever added to. Of a long life the last 64 MiB and more are kept.
+/// Append-only log. With rotation at least the last 64 MiB are kept.
 #[derive(Debug)]
 pub struct Audit {
     folder: PathBuf,
@@ -59,12 +60,12 @@ impl Audit {
     /// Opens `audit.log` in a folder.
     ///
     /// # Errors
-    /// The disk refuses.
+    /// Refused by the disk.
     pub fn open(folder: &Path) -> io::Result<Self> {
         Ok(Self { folder: folder.to_owned(), file: Mutex::new(opened(folder)?) })
     }
 
-    /// Adds a call. A disk that refuses is told on standard error, with the line.
+    /// Adds a call. A disk error is printed to standard error, with the line.
     pub fn write(&self, entry: &Entry<'_>) {
         let line = Line {
             realtime_ns: clock::realtime().get(),
@@ -89,7 +90,7 @@ impl Audit {
     }
 }
 
-/// What callers have written must not fill the log.
+/// Truncates a caller's text, so that callers cannot fill the log.
 fn cut(text: &str) -> &str {
     let end = text.char_indices().map(|(at, _)| at).find(|at| *at >= LONGEST).unwrap_or(text.len());
     &text[..end]

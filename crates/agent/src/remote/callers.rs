@@ -1,7 +1,7 @@
-//! Who calls, and which calls are theirs to make.
+//! Identity and permissions of callers.
 //!
-//! A caller's role is the organisational unit (OU) of its certificate, which the lab's authority has signed; TLS has
-//! checked that signature before any call comes here.
+//! A caller's role is the organisational unit (OU) of its certificate, signed by the lab's authority; TLS has verified
+//! this signature before a call arrives here.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -20,19 +20,19 @@ use super::audit::{Audit, Entry};
 use super::connections::Connections;
 use super::revoked::Revoked;
 
-/// What a caller may do; each may all that those before it may.
+/// Role of a caller; each role includes the rights of the previous ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Right {
-    /// Looks at a host.
+    /// Reads the state of a host.
     Observer,
     /// Runs tests.
     Operator,
-    /// Changes settings of the host, and ends the agent.
+    /// Changes settings of the host and stops the agent.
     Administrator,
 }
 
 impl Right {
-    /// As a certificate has it.
+    /// Role by its name in a certificate.
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "observer" => Some(Self::Observer),
@@ -42,7 +42,7 @@ impl Right {
         }
     }
 
-    /// What a call of [`Agent`](crate::proto::agent_server::Agent) takes; a call that is not listed is nobody's.
+    /// Role needed for a call of [`Agent`](crate::proto::agent_server::Agent); unlisted calls are always refused.
     pub fn needed(call: &str) -> Option<Self> {
         match call {
             "Describe" | "ReadClock" | "Examine" => Some(Self::Observer),
@@ -67,20 +67,20 @@ impl fmt::Display for Right {
     }
 }
 
-/// Who calls, as the certificate says.
+/// Caller according to its certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
-    /// Its common name.
+    /// Common name.
     pub name: String,
-    /// Its role.
+    /// Role.
     pub right: Right,
-    /// Its public key: a point of P-256, uncompressed.
+    /// Public key: an uncompressed point of P-256.
     pub key: Vec<u8>,
-    /// Of the certificate.
+    /// SHA-256 of the certificate.
     pub fingerprint: [u8; 32],
-    /// Where it calls from.
+    /// Address of the caller.
     pub from: Option<SocketAddr>,
-    /// The address of this host that it calls.
+    /// Address of this host to which the call was made.
     pub to: Option<SocketAddr>,
 }
 
@@ -88,7 +88,7 @@ impl Caller {
     /// Reads a certificate (DER), whose signature TLS has checked.
     ///
     /// # Errors
-    /// What is wrong with it, as a sentence.
+    /// Problem of the certificate, as a sentence.
     pub fn of(certificate: &[u8]) -> Result<Self, String> {
         let (_, parsed) = X509Certificate::from_der(certificate)
             .map_err(|_| "the certificate cannot be read".to_owned())?;
@@ -114,7 +114,7 @@ impl fmt::Display for Caller {
     }
 }
 
-/// Puts [`Guarded`] before a service.
+/// Layer that wraps a service in [`Guarded`].
 #[derive(Clone, Debug)]
 pub struct Guard(pub Arc<Audit>, pub Arc<Revoked>, pub Arc<Connections>);
 
@@ -131,8 +131,8 @@ impl<S> Layer<S> for Guard {
     }
 }
 
-/// Lets a call pass whose caller may make it, with the [`Caller`] beside it; writes down what was asked and what came
-/// of it.
+/// Admits a call if its caller has the required role, attaches the [`Caller`], and writes the call and its result to
+/// the audit log.
 #[derive(Clone, Debug)]
 pub struct Guarded<S> {
     inner: S,
@@ -178,7 +178,7 @@ where
             let response = answer.await?;
             let refused =
                 Status::from_header_map(response.headers()).filter(|status| status.code() != tonic::Code::Ok);
-            // Signs of life and looks are too many to be of use.
+            // Keep-alives and read-only calls are too frequent for the log.
             if refused.is_some()
                 || !matches!(call.as_str(), "ReadClock" | "Describe" | "Watch" | "AskClockPrograms")
             {

@@ -1,9 +1,9 @@
-//! Connections of an agent's port, of which anybody on the network may open any number: each has a deadline until it
-//! has made a call that is admitted, and there are only so many, from one address and in all.
+//! Connections to an agent's port, which any host on the network can open. Each has a deadline for its first admitted
+//! call, and their number is limited per address and in total.
 //!
-//! Where there are too many, one that has not been admitted gives way to the new one: of the address that has most of
-//! them, first one that has said nothing, then the oldest. So whoever holds connections open keeps no member out, not
-//! even from the member's own address: a member says something at once and is admitted within milliseconds.
+//! At the limit, a new connection replaces one without an admitted call: of the address with most such connections,
+//! first one that has sent nothing, then the oldest. Idle connections therefore cannot lock out a member, not even from
+//! the member's own address, since a member sends at once and is admitted within milliseconds.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -23,14 +23,14 @@ use tonic::transport::server::{Connected, TcpConnectInfo};
 
 use crate::console;
 
-/// How many connections there may be, and how long.
+/// Limits on number and duration of connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// From one address (IPv6: one network of 64 bits).
+    /// Maximum per address (IPv6: per 64-bit network).
     pub from_one: usize,
-    /// In all.
+    /// Maximum in total.
     pub in_all: usize,
-    /// Until a call is admitted.
+    /// Deadline for the first admitted call.
     pub patience: Duration,
 }
 
@@ -40,12 +40,12 @@ impl Default for Bounds {
     }
 }
 
-/// After the kernel refuses a connection, for example because no descriptor is free.
+/// Pause after the kernel refuses a connection, for example for lack of descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Between two lines about connections that were closed.
+/// Minimum interval between messages about closed connections.
 const BETWEEN_LINES: Duration = Duration::from_secs(60);
 
-/// The connections there are.
+/// Table of open connections.
 #[derive(Debug)]
 pub struct Connections {
     bounds: Bounds,
@@ -54,10 +54,10 @@ pub struct Connections {
 
 #[derive(Debug, Default)]
 struct Table {
-    /// By the order they came in.
+    /// Connections in the order of arrival.
     held: BTreeMap<u64, Held>,
     next: u64,
-    /// Closed since the last line about them.
+    /// Connections closed since the last message.
     closed: u64,
     told: Option<Instant>,
 }
@@ -67,7 +67,7 @@ struct Held {
     of: IpAddr,
     peer: SocketAddr,
     standing: Arc<Standing>,
-    /// Closes it where it is dropped.
+    /// Closes the connection when dropped.
     _open: oneshot::Sender<()>,
 }
 
@@ -78,12 +78,12 @@ struct Standing {
 }
 
 impl Connections {
-    /// None yet.
+    /// Empty table.
     pub fn new(bounds: Bounds) -> Arc<Self> {
         Arc::new(Self { bounds, table: Mutex::default() })
     }
 
-    /// A call that came by the connection from `peer` was admitted: it may stay.
+    /// Marks the connection from `peer` as admitted, so that it may stay.
     pub fn admit(&self, peer: SocketAddr) {
         if let Some(held) = self.table().held.values().find(|held| held.peer == peer) {
             held.standing.admitted.store(true, Ordering::Relaxed);
@@ -94,7 +94,7 @@ impl Connections {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The stream as one of them; `None` where there is no place.
+    /// Adds a stream to the table; `None` if there is no space.
     fn enter(self: &Arc<Self>, stream: TcpStream, peer: SocketAddr) -> Option<Connection> {
         let of = network_of(peer.ip());
         let mut table = self.table();
@@ -131,7 +131,7 @@ impl Table {
         self.held.iter().filter(move |(_, held)| held.of == address)
     }
 
-    /// The address with the most connections of which none was admitted.
+    /// Address with the most connections without an admitted call.
     fn greediest(&self) -> Option<IpAddr> {
         let mut waiting: BTreeMap<IpAddr, usize> = BTreeMap::new();
         for held in self.held.values().filter(|held| !held.standing.admitted.load(Ordering::Relaxed)) {
@@ -161,7 +161,7 @@ impl Table {
     }
 }
 
-/// Whoever has a network of 64 bits has all its addresses.
+/// The holder of a 64-bit network controls all its addresses.
 fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(six) => Ipv6Addr::from(u128::from(six) & !u128::from(u64::MAX)).into(),
@@ -181,7 +181,7 @@ impl Drop for Place {
     }
 }
 
-/// One of them: a stream that fails at its deadline, or when it has to give way.
+/// Stream that fails at its deadline or when it is replaced.
 #[derive(Debug)]
 pub struct Connection {
     stream: TcpStream,
@@ -267,7 +267,7 @@ impl Connected for Connection {
     }
 }
 
-/// Connections as they come in; it never ends, whatever the kernel refuses.
+/// Incoming connections; the stream never ends, whatever the kernel refuses.
 #[derive(Debug)]
 pub struct Incoming {
     listener: TcpListener,
@@ -276,7 +276,7 @@ pub struct Incoming {
 }
 
 impl Incoming {
-    /// Of a port.
+    /// Connections to a port.
     pub const fn new(listener: TcpListener, all: Arc<Connections>) -> Self {
         Self { listener, all, pause: None }
     }
@@ -338,7 +338,7 @@ mod tests {
             streams[1].read_exact(&mut byte).await.expect("it came");
             ends.push(TcpStream::connect(address).await.expect("the kernel takes it"));
             streams.push(incoming.next().await.expect("it goes on").expect("it is taken"));
-            // The third had said nothing.
+            // The third connection had sent nothing.
             let gone = streams[2].read(&mut byte).await.map_err(|error| error.kind());
             assert_eq!(gone, Err(io::ErrorKind::ConnectionAborted));
             ends[0].write_all(b"!").await.expect("it is open");

@@ -1,4 +1,4 @@
-//! A host that takes no new sessions: because somebody works at it, or it is to be taken out of the lab.
+//! Drained state of a host, which takes no new sessions because of maintenance or removal from the lab.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,14 +10,14 @@ use super::private_file;
 
 const FILE: &str = "drained.json";
 
-/// Who wants no new sessions, and why.
+/// Originator and reason of the drained state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Drained {
     by: String,
     reason: String,
 }
 
-/// Whether the host is drained; kept in the folder of its key, so that it lasts.
+/// Drained state, stored in the folder of the host's key so that it persists.
 #[derive(Debug)]
 pub struct Drain {
     file: PathBuf,
@@ -25,10 +25,10 @@ pub struct Drain {
 }
 
 impl Drain {
-    /// As it was left.
+    /// Stored state.
     ///
     /// # Errors
-    /// What was left cannot be read.
+    /// The stored state is unreadable.
     pub fn open(folder: &Path) -> io::Result<Self> {
         let file = folder.join(FILE);
         let kept = private_file::read(&file)?;
@@ -36,10 +36,10 @@ impl Drain {
         Ok(Self { file, now: Mutex::new(now) })
     }
 
-    /// Takes no new sessions, because of `reason`.
+    /// Stops new sessions, with `reason`.
     ///
     /// # Errors
-    /// The disk refuses.
+    /// Refused by the disk.
     pub fn begin(&self, by: &str, reason: &str) -> io::Result<()> {
         let drained = Drained { by: by.into(), reason: reason.into() };
         private_file::write(&self.file, &serde_json::to_string(&drained)?)?;
@@ -47,10 +47,10 @@ impl Drain {
         Ok(())
     }
 
-    /// Takes sessions again.
+    /// Permits sessions again.
     ///
     /// # Errors
-    /// The disk refuses.
+    /// Refused by the disk.
     pub fn end(&self) -> io::Result<()> {
         match std::fs::remove_file(&self.file) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -60,7 +60,7 @@ impl Drain {
         Ok(())
     }
 
-    /// In words; `None` while sessions are taken.
+    /// Description of the drained state; `None` if sessions are permitted.
     pub fn described(&self) -> Option<String> {
         let now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
         now.as_ref().map(|Drained { by, reason }| {

@@ -1,4 +1,4 @@
-//! The service of an agent that belongs to nobody yet.
+//! Service of an agent that is not a member of a lab yet.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,7 @@ use super::posted_code::PostedCode;
 use crate::console;
 use crate::proto::{self, enrolment_server::Enrolment};
 
-/// Waits for whoever was told the join code.
+/// Enrolment by join code.
 #[derive(Clone, Debug)]
 pub struct EnrolmentService {
     identity: Arc<Identity>,
@@ -26,19 +26,19 @@ pub struct EnrolmentService {
 }
 
 impl EnrolmentService {
-    /// With the code that was printed.
+    /// Service with the printed code.
     pub fn new(identity: Arc<Identity>, invitation: Invitation, audit: Arc<Audit>, host: String) -> Self {
         let joined = Arc::new(Notify::new());
         Self { identity, invitation: Arc::new(Mutex::new(invitation)), audit, host, posted: None, joined }
     }
 
-    /// The same with a code that is shown elsewhere, and is not once it is good for nothing.
+    /// Adds a code file, which is removed once the code is invalid.
     #[must_use]
     pub fn shown(self, posted: PostedCode) -> Self {
         Self { posted: Some(Arc::new(posted)), ..self }
     }
 
-    /// Ends when the host has become a member.
+    /// Completes when the host has become a member.
     pub async fn joined(&self) {
         self.joined.notified().await;
     }
@@ -99,7 +99,7 @@ impl Enrolment for EnrolmentService {
     }
 }
 
-/// Whoever sees the screen learns that somebody guesses; of very many guesses ever fewer lines.
+/// Prints wrong guesses on the terminal, at a decreasing rate for many guesses.
 fn tell_of_guess(so_far: u64, from: Option<SocketAddr>) {
     const EACH: u64 = 5;
     if so_far <= EACH || so_far.is_power_of_two() {

@@ -1,4 +1,4 @@
-//! The host's key, its certificate, and the authority it belongs to.
+//! Key and certificate of the host, and the authority of its lab.
 
 use std::fs;
 use std::io;
@@ -11,74 +11,74 @@ use x509_parser::prelude::{FromDer, X509Certificate};
 use super::private_file;
 use crate::places;
 
-/// What every agent's certificate is for, whatever the host is called: callers check this name.
+/// Name in every agent's certificate, independent of the host name; callers verify it.
 pub const NAME: &str = "wiregauge-agent";
 
-/// Why there is no identity.
+/// Reason why there is no identity.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
-    /// No folder to keep it in.
+    /// No folder for it.
     #[error("there is no folder for the host's key, because HOME is not set; name one with --state")]
     Homeless,
-    /// The disk refused, or the file is not as it must be.
+    /// Disk error, or invalid type, owner or permissions of the file.
     #[error("{path}: {source}")]
     File {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         source: io::Error,
     },
-    /// What is stored is no key or no certificate.
+    /// Invalid key or certificate in the file.
     #[error("{path} cannot be used ({why}); remove it, and the agent makes a new one and has to join again")]
     Damaged {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Problem.
         why: String,
     },
-    /// No key could be made.
+    /// Key generation failed.
     #[error("no key could be made: {0}")]
     Key(rcgen::Error),
 }
 
-/// Why an agent does not become a member.
+/// Reason why an agent cannot become a member.
 #[derive(Debug, thiserror::Error)]
 pub enum MembershipError {
-    /// What was sent is no certificate.
+    /// Not a certificate.
     #[error("{0} is no certificate in PEM form")]
     Unreadable(&'static str),
-    /// It is for another key.
+    /// Certificate for another key.
     #[error("the certificate is for another key than this agent's")]
     ForeignKey,
-    /// The authority did not sign it.
+    /// Certificate not signed by the authority.
     #[error("the certificate is not signed by the authority that came with it")]
     NotSigned,
-    /// The disk refused.
+    /// Disk error.
     #[error("the membership cannot be stored: {0}")]
     Disk(io::Error),
 }
 
-/// The host's key and what vouches for it.
+/// Key of the host and its certificates.
 #[derive(Debug)]
 pub struct Identity {
     folder: PathBuf,
     key: KeyPair,
-    /// Signed by itself, until there is a membership.
+    /// Self-signed certificate, used until there is a membership.
     own: rcgen::Certificate,
     membership: Option<Membership>,
 }
 
-/// A certificate of the lab's authority, and that.
+/// Certificate issued by the lab's authority, and the authority's own.
 #[derive(Clone, Debug)]
 pub struct Membership {
-    /// PEM.
+    /// Certificate, PEM.
     pub certificate: String,
-    /// PEM.
+    /// Certificate of the authority, PEM.
     pub authority: String,
 }
 
 impl Identity {
-    /// The identity kept in `folder`, or in the usual place; made where there is none. `host` is the host's name.
+    /// Identity in `folder` or the default folder; created if there is none. `host` is the host's name.
     ///
     /// # Errors
     /// See [`IdentityError`].
@@ -112,27 +112,27 @@ impl Identity {
         Ok(Self { folder, key, own, membership: membership.transpose()? })
     }
 
-    /// Where it is kept.
+    /// Folder of the identity.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The private key, PEM: for the TLS library alone.
+    /// Private key, PEM, for use by the TLS library only.
     pub fn key(&self) -> String {
         self.key.serialize_pem()
     }
 
-    /// The certificate that the agent made itself.
+    /// Self-signed certificate.
     pub fn own_certificate(&self) -> &rcgen::Certificate {
         &self.own
     }
 
-    /// What vouches for it, once it has joined a lab.
+    /// Membership, once the host has joined a lab.
     pub fn membership(&self) -> Option<&Membership> {
         self.membership.as_ref()
     }
 
-    /// A request for a certificate, PKCS #10 in PEM.
+    /// Certificate request, PKCS #10 in PEM.
     ///
     /// # Errors
     /// The key cannot sign.
@@ -140,29 +140,29 @@ impl Identity {
         params(host).serialize_request(&self.key)?.pem()
     }
 
-    /// Becomes a member of the lab of this authority, for good.
+    /// Makes the host a permanent member of the authority's lab.
     ///
     /// # Errors
-    /// See [`MembershipError`]; nothing has changed then.
+    /// See [`MembershipError`]; in this case nothing has changed.
     pub fn join(&self, authority: &str, certificate: &str) -> Result<(), MembershipError> {
         let joined = membership_of(certificate.trim(), authority.trim(), &self.key)?;
         let text = format!("{}\n{}\n", joined.certificate, joined.authority);
         private_file::write(&self.folder.join("membership.pem"), &text).map_err(MembershipError::Disk)
     }
 
-    /// Where the identity is kept that `folder` names, or the usual one.
+    /// Folder of the identity: `folder` or the default one.
     ///
     /// # Errors
-    /// There is no home to look below.
+    /// There is no home directory.
     pub fn place(folder: Option<&Path>) -> Result<PathBuf, IdentityError> {
         folder.map(Path::to_owned).or_else(|| places::usual("host")).ok_or(IdentityError::Homeless)
     }
 
-    /// Leaves the lab and forgets its authority; whether there was one. The key stays. Root may do this for the agent
-    /// of another user.
+    /// Leaves the lab and deletes its authority; false if there was none. The key is kept. Root may do this for another
+    /// user's agent.
     ///
     /// # Errors
-    /// The disk refuses.
+    /// Refused by the disk.
     pub fn leave(folder: Option<&Path>) -> Result<bool, IdentityError> {
         let path = Self::place(folder)?.join("membership.pem");
         match fs::remove_file(&path) {
@@ -180,10 +180,10 @@ fn params(host: &str) -> CertificateParams {
     params
 }
 
-/// Ends a certificate.
+/// Last line of a certificate.
 const END: &str = "-----END CERTIFICATE-----";
 
-/// A certificate and its authority, checked against the key and each other.
+/// Checks a certificate and its authority against the key and each other.
 fn membership_of(certificate: &str, authority: &str, key: &KeyPair) -> Result<Membership, MembershipError> {
     let block = |text: &str, what| {
         let (block, _) = Pem::read(io::Cursor::new(text)).map_err(|_| MembershipError::Unreadable(what))?;

@@ -1,4 +1,4 @@
-//! The interfaces of this host, as a lab needs to know them.
+//! Descriptions of this host's interfaces for a lab.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use crate::proto;
 
-/// All but loopback; `allowed` says which a test may use, `in_use` who uses one. Changes nothing.
+/// All interfaces except loopback; `allowed` and `in_use` give the permission and current user of each. Read-only.
 pub fn described(
     allowed: impl Fn(&str) -> bool,
     in_use: impl Fn(&str) -> String,
@@ -36,7 +36,7 @@ pub fn described(
                 .collect(),
             rate_bps: report.rate_bps.unwrap_or_default(),
             mtu: fact("mtu").parse().unwrap_or_default(),
-            // "unknown" is what drivers without carrier detection say of an interface that works.
+            // Drivers without carrier detection report "unknown" for a working interface.
             up: matches!(fact("operstate").as_str(), "up" | "unknown"),
             allowed: allowed(&report.name),
             in_use: in_use(&report.name),
@@ -48,7 +48,7 @@ pub fn described(
     .collect()
 }
 
-/// The first IPv4 address of an interface.
+/// First IPv4 address of an interface.
 pub fn address_of(interface: &str) -> Option<Ipv4Addr> {
     let all = if_addrs::get_if_addrs().unwrap_or_default();
     all.into_iter().filter(|one| one.name == interface).find_map(|one| match one.ip() {

@@ -1,10 +1,10 @@
-//! The code by which a host joins a lab: typed once, by somebody who sees the host.
+//! Join code of a host, entered once by a person with access to the host.
 //!
-//! 32 characters of Crockford's base 32: 80 bits of the SHA-256 of the agent's certificate, so that the caller knows
-//! whom it talks to, and 80 bits of a secret, so that the agent knows that the caller was told. The secret travels only
-//! within TLS to the certificate that the first half names; the agent keeps it in memory alone, takes it once, for an
-//! hour. A wrong secret takes the guesser time and leaves the code as good as it was: with 80 bits nobody guesses it
-//! within the hour, and a code that wrong secrets spoil could be spoilt by anybody.
+//! 32 characters of Crockford's base 32: 80 bits of the SHA-256 of the agent's certificate, which authenticate the
+//! agent to the caller, and an 80-bit secret, which authenticates the caller. The secret is sent only within TLS to the
+//! certificate of the first half; the agent keeps it in memory only and accepts it once, within an hour. A wrong secret
+//! delays the answer but leaves the code valid: 80 bits cannot be guessed within the hour, and otherwise anyone could
+//! invalidate the code.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,31 +13,31 @@ use std::time::{Duration, Instant};
 use ring::digest::{SHA256, digest};
 use ring::rand::{SecureRandom, SystemRandom};
 
-/// Without I, L, O and U, which are read as others.
+/// Alphabet without I, L, O and U.
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const HALF: usize = 10;
 const CHARACTERS: usize = 32;
-/// How long a code is good for.
+/// Validity of a code.
 pub const LIFETIME: Duration = Duration::from_secs(3_600);
-/// How long the answer to a wrong secret takes.
+/// Delay of the answer to a wrong secret.
 pub const GUESS_TAKES: Duration = Duration::from_secs(2);
 
 /// A join code.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct JoinCode {
-    /// The beginning of the SHA-256 of the agent's certificate (DER).
+    /// First 80 bits of the SHA-256 of the agent's certificate (DER).
     pub fingerprint: [u8; HALF],
     secret: [u8; HALF],
 }
 
-/// Secrets are not printed by accident.
+/// Omits the secret.
 impl fmt::Debug for JoinCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("JoinCode").finish_non_exhaustive()
     }
 }
 
-/// Why a text is no join code.
+/// Error of a text that is not a join code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a join code has 32 letters and digits in groups of four, as `wiregauge-agent serve` prints it")]
 pub struct NoJoinCode;
@@ -46,7 +46,7 @@ impl JoinCode {
     /// A new code for the agent with this certificate.
     ///
     /// # Errors
-    /// The kernel has no random numbers.
+    /// The kernel provides no random numbers.
     pub fn draw(certificate: &[u8]) -> Result<Self, ring::error::Unspecified> {
         let mut code = Self { fingerprint: [0; HALF], secret: [0; HALF] };
         code.fingerprint.copy_from_slice(&digest(&SHA256, certificate).as_ref()[..HALF]);
@@ -54,7 +54,7 @@ impl JoinCode {
         Ok(code)
     }
 
-    /// What proves that somebody was told the code.
+    /// Secret that authenticates the caller.
     pub fn secret(&self) -> &[u8] {
         &self.secret
     }
@@ -82,7 +82,7 @@ impl fmt::Display for JoinCode {
 impl FromStr for JoinCode {
     type Err = NoJoinCode;
 
-    /// Takes small letters, any grouping, and O, I and L for the digits they look like.
+    /// Accepts lower case, any grouping, and O, I and L for the digits they resemble.
     fn from_str(text: &str) -> Result<Self, NoJoinCode> {
         let (mut bytes, mut held, mut bits) = (Vec::with_capacity(2 * HALF), 0_u32, 0_u32);
         let mut read = 0;
@@ -111,7 +111,7 @@ impl FromStr for JoinCode {
     }
 }
 
-/// A code that was given out, and what became of it.
+/// Issued code and its state.
 #[derive(Debug)]
 pub struct Invitation {
     code: JoinCode,
@@ -120,33 +120,33 @@ pub struct Invitation {
     wrong: u64,
 }
 
-/// Why a secret is not taken.
+/// Reason why a secret is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// It is another one, the so many-th.
+    /// Wrong secret.
     #[error("this is not the secret of the join code; compare the code with what is on that host's screen")]
     Wrong {
-        /// Wrong ones so far.
+        /// Number of wrong secrets so far.
         so_far: u64,
     },
-    /// Somebody has joined by it.
+    /// Already used.
     #[error("the join code was used already; `wiregauge-agent leave` and a new start give another one")]
     Taken,
-    /// It is too old.
+    /// Expired.
     #[error("the join code is older than an hour; start the agent again for a new one")]
     TooOld,
 }
 
 impl Invitation {
-    /// A code given out `now`.
+    /// Code issued at `now`.
     pub fn new(code: JoinCode, now: Instant) -> Self {
         Self { code, until: now + LIFETIME, taken: false, wrong: 0 }
     }
 
-    /// Takes a secret.
+    /// Checks a secret.
     ///
     /// # Errors
-    /// See [`Refused`]; a wrong one counts.
+    /// See [`Refused`]; a wrong secret is counted.
     pub fn take(&mut self, secret: &[u8], now: Instant) -> Result<(), Refused> {
         if self.taken {
             return Err(Refused::Taken);
@@ -154,7 +154,7 @@ impl Invitation {
         if now >= self.until {
             return Err(Refused::TooOld);
         }
-        // Digests are compared, so that how long it takes tells nothing of the secret.
+        // Comparison of digests, so that its duration reveals nothing about the secret.
         if digest(&SHA256, secret).as_ref() == digest(&SHA256, &self.code.secret).as_ref() {
             self.taken = true;
             return Ok(());

@@ -1,10 +1,10 @@
-//! Control over a network: who may give an agent orders, and which.
+//! Remote control: authentication and authorisation of callers over a network.
 //!
-//! A host makes a key of its own when its agent first serves a network, and prints a [join code](join_code). Whoever
-//! has it makes the host a member of a lab: the code pins the agent's certificate for the caller, and its secret pins
-//! the lab's authority for the agent. From then on both sides show certificates of that authority, a caller has the
-//! role its certificate names ([`callers`]), plans are signed ([`signed_plan`]), the host's own configuration bounds
-//! what they may do ([`allowance`]), and every call is written down ([`audit`]).
+//! A host creates its own key when its agent first serves a network, and prints a [join code](join_code). A person with
+//! this code makes the host a member of a lab: the code authenticates the agent's certificate to the caller, and its
+//! secret authenticates the lab's authority to the agent. From then on both sides present certificates of this
+//! authority, a caller has the role in its certificate ([`callers`]), plans are signed ([`signed_plan`]), the host's
+//! own configuration limits them ([`allowance`]), and every call is logged ([`audit`]).
 
 pub mod allowance;
 pub mod audit;

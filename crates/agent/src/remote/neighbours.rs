@@ -1,6 +1,6 @@
-//! What is at the other end of a cable, where a daemon of this host listens to link layer discovery (IEEE Std 802.1AB):
-//! lldpd by its program, systemd-networkd by the frames it keeps. Nothing is sent, and nothing is started but the
-//! question.
+//! Neighbour at the other end of a cable, as reported by a daemon of this host that receives link layer discovery (IEEE
+//! Std 802.1AB): lldpd through its program, systemd-networkd through its stored frames. Nothing is sent, and only the
+//! query program is started.
 
 use std::fs;
 use std::path::Path;
@@ -15,17 +15,16 @@ use crate::proto;
 
 const LLDPCLI: &str = "/usr/sbin/lldpcli";
 const LLDPD: &str = "/run/lldpd.socket";
-/// Frames that systemd-networkd keeps, a file for each interface, named by its index: length (u64, little endian),
-/// frame.
+/// Folder of frames stored by systemd-networkd, one file per interface index: length (u64, little endian), frame.
 const NETWORKD: &str = "/run/systemd/netif/lldp";
-/// As long as a daemon may take to answer.
+/// Timeout for the answer of a daemon.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Neighbours of one interface that are told; on a cable there is one.
+/// Maximum number of neighbours reported per interface; a cable has one.
 const MOST: usize = 8;
-/// Characters of a name that are kept: no field of the protocol is longer.
+/// Maximum length of a name, characters; no field of the protocol is longer.
 const LONGEST: usize = 512;
 
-/// The neighbours of an interface, as far as a daemon knows them; one that two daemons know is told once.
+/// Neighbours of an interface known to the daemons, without duplicates.
 pub fn of(interface: &str) -> Vec<proto::Neighbour> {
     let mut found = by_lldpd(interface);
     if found.is_empty()
@@ -40,7 +39,7 @@ pub fn of(interface: &str) -> Vec<proto::Neighbour> {
 
 fn by_lldpd(interface: &str) -> Vec<proto::Neighbour> {
     let program = Path::new(LLDPCLI);
-    // A name that looks like an option is none.
+    // A name that looks like an option is not an interface.
     if !program.is_file() || !Path::new(LLDPD).exists() || interface.starts_with('-') {
         return Vec::new();
     }
@@ -75,7 +74,7 @@ struct Heard {
     vlan: Vec<Vlan>,
 }
 
-/// A chassis or a port.
+/// Chassis or port.
 #[derive(Deserialize)]
 struct Device {
     #[serde(default)]
@@ -100,7 +99,7 @@ struct Vlan {
     pvid: bool,
 }
 
-/// What `lldpcli -f json0` prints, behind whatever else it says.
+/// Neighbours in the output of `lldpcli -f json0`, which may follow other text.
 fn shown(said: &str, interface: &str) -> Vec<proto::Neighbour> {
     let Some(begin) = said.lines().position(|line| line.trim() == "{") else { return Vec::new() };
     let text: String = said.lines().skip(begin).flat_map(|line| [line, "\n"]).collect();
@@ -125,7 +124,7 @@ fn neighbour(heard: Heard) -> proto::Neighbour {
     }
 }
 
-/// Frames with their lengths, as systemd-networkd keeps them.
+/// Neighbours in frames with lengths, as systemd-networkd stores them.
 fn kept_frames(mut bytes: &[u8]) -> Vec<proto::Neighbour> {
     let mut found = Vec::new();
     while let Some((length, rest)) = bytes.split_first_chunk::<8>() {
@@ -153,7 +152,7 @@ fn of_frame(frame: &[u8]) -> Option<proto::Neighbour> {
     })
 }
 
-/// Text of a stranger as part of a line.
+/// Text from a remote station, made safe for one line.
 fn line(text: &str) -> String {
     text.chars().take(LONGEST).map(|one| if one.is_control() { '?' } else { one }).collect()
 }

@@ -1,5 +1,5 @@
-//! The join code in a file beside the host's key, for as long as it is good for something: for whoever may read that
-//! key and does not see what the agent printed, because a service manager started it.
+//! Join code in a file beside the host's key while the code is valid, for users who may read the key but cannot see the
+//! agent's output because a service manager started it.
 
 use std::fs;
 use std::io;
@@ -13,60 +13,60 @@ use super::private_file;
 
 const FILE: &str = "join-code";
 
-/// Why there is no code to show.
+/// Reason why there is no code to show.
 #[derive(Debug, thiserror::Error)]
 pub enum NoCode {
-    /// The folder or the file cannot be read.
+    /// Unreadable folder or file.
     #[error("{path}: {source}; only root and the agent's own user may see the join code")]
     Unreadable {
-        /// Which.
+        /// Path.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         source: io::Error,
     },
-    /// It is not what an agent wrote.
+    /// Not written by an agent.
     #[error("{path} holds no join code; start the agent again for a new one")]
     Damaged {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// Time is over.
+    /// Expired.
     #[error("the join code is older than an hour; start the agent again for a new one")]
     TooOld,
-    /// It is a member already.
+    /// The host is already a member.
     #[error("this host has joined a lab; `wiregauge-agent leave` takes it out, then start the agent again")]
     Joined,
-    /// Nobody waits.
+    /// No agent waits for a code.
     #[error("{folder}: no agent waits to be joined; start one with `wiregauge-agent serve`")]
     None {
-        /// Where it was looked for.
+        /// Folder searched.
         folder: PathBuf,
     },
 }
 
-/// A code that is shown; taken away when this is dropped.
+/// Code file; removed on drop.
 #[derive(Debug)]
 pub struct PostedCode {
     path: PathBuf,
 }
 
 impl PostedCode {
-    /// Writes a code that was drawn `now`, readable by this user alone.
+    /// Writes a code created at `now`, readable by this user only.
     ///
     /// # Errors
-    /// The disk refuses.
+    /// Refused by the disk.
     pub fn post(folder: &Path, code: &JoinCode, now: WallNanos) -> io::Result<Self> {
         let path = folder.join(FILE);
         private_file::write(&path, &format!("{} {code}\n", now.get()))?;
         Ok(Self { path })
     }
 
-    /// Takes it away before that: it is good for nothing.
+    /// Removes the file before the drop, when the code is invalid.
     pub fn withdraw(&self) {
         drop(fs::remove_file(&self.path));
     }
 
-    /// The code that an agent posted in `folder`, and for how long it is good at `now`.
+    /// Code posted by an agent in `folder`, and its remaining validity at `now`.
     ///
     /// # Errors
     /// See [`NoCode`].

@@ -1,14 +1,14 @@
-//! Files that only this user may read, written whole or not at all.
+//! Files readable by this user only, written atomically.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-/// Makes `folder` with mode 700, unless it is there already.
+/// Creates `folder` with mode 700 if it does not exist.
 ///
 /// # Errors
-/// It cannot be made, or it is a link, no folder, somebody else's, or open to others.
+/// It cannot be created, is a link or not a folder, has another owner, or is accessible to others.
 pub fn enter(folder: &Path) -> io::Result<()> {
     if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         fs::create_dir_all(parent)?;
@@ -28,10 +28,10 @@ pub fn enter(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What a file holds; `None` where there is none.
+/// Content of a file; `None` if there is none.
 ///
 /// # Errors
-/// It cannot be read, or others may read it.
+/// The file is unreadable, or readable by others.
 pub fn read(path: &Path) -> io::Result<Option<String>> {
     let found = match fs::symlink_metadata(path) {
         Ok(found) => found,
@@ -45,16 +45,16 @@ pub fn read(path: &Path) -> io::Result<Option<String>> {
     fs::read_to_string(path).map(Some)
 }
 
-/// Replaces a file; on the disk when this returns.
+/// Replaces a file and syncs it to the disk.
 ///
 /// # Errors
-/// The disk refuses. What was there before is still there then.
+/// Refused by the disk; the previous content is then unchanged.
 pub fn write(path: &Path, text: &str) -> io::Result<()> {
     let beside = path.with_extension("new");
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     fs::rename(&beside, path)?;
-    // A rename is on the disk when its folder is.
+    // A rename is durable once the folder is synced.
     path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
 }

@@ -1,5 +1,5 @@
-//! Who answers for an address at an interface: ARP (RFC 826), by requests as long as the test's frames, so that what is
-//! on the way has to carry that length.
+//! Reachability of addresses at an interface by ARP (RFC 826), with requests as long as the test's frames, so that the
+//! path must support this length.
 
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
@@ -8,42 +8,42 @@ use wg_frame::arp::{self, Message, Operation};
 use wg_frame::ethernet::{HEADER_LEN, MacAddress};
 use wg_net::{NetError, NoInterface, Protocols, Socket, hardware_address, interface_named};
 
-/// Requests for an address: one that gets lost must not count as nobody.
+/// Requests per address, so that a lost one does not count as no answer.
 const TRIES: u32 = 3;
-/// Longest frame that is received whole.
+/// Longest frame received completely.
 const LARGEST: usize = 9_100;
 
 type Mac = [u8; 6];
 
-/// Why nobody could be asked.
+/// Reason why the request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReachError {
-    /// No such interface.
+    /// Unknown interface.
     #[error(transparent)]
     Interface(#[from] NoInterface),
-    /// The kernel refuses.
+    /// Refused by the kernel.
     #[error(transparent)]
     Refused(#[from] NetError),
-    /// No Ethernet.
+    /// Not Ethernet.
     #[error("{0} is no Ethernet interface")]
     NotEthernet(String),
-    /// A request cannot be sent.
+    /// The request cannot be sent.
     #[error(
         "{interface} sends no frame of {bytes} bytes after its header: {why}; its MTU must be that large"
     )]
     Unsent {
-        /// The interface.
+        /// Name of the interface.
         interface: String,
-        /// Bytes.
+        /// Bytes after the Ethernet header.
         bytes: usize,
-        /// Why.
+        /// Cause.
         why: String,
     },
 }
 
-/// Asks for each of `addresses` at `interface`, on behalf of `own`, with `bytes` after the Ethernet header; the
-/// hardware that answered for each, within `wait`. Blocks that long at most, and a third of it where all answer the
-/// first request.
+/// Requests each of `addresses` at `interface` on behalf of `own`, with `bytes` after the Ethernet header. Returns the
+/// hardware addresses that answered for each within `wait`. Blocks for at most `wait`, and for a third of it if all
+/// answer the first request.
 ///
 /// # Errors
 /// See [`ReachError`].
@@ -71,7 +71,7 @@ pub fn ask(
             })?;
         }
         let end = Instant::now() + wait / TRIES;
-        // A second answer for an address may come right after the first.
+        // A second answer for an address may follow the first immediately.
         while let Some(left) = end.checked_duration_since(Instant::now()) {
             if !socket.wait(None, i64::try_from(left.as_nanos()).unwrap_or(i64::MAX)).is_ok_and(|r| r.frames)
             {
@@ -93,7 +93,7 @@ pub fn ask(
     Ok(found)
 }
 
-/// A request with `bytes` after the Ethernet header, zeros behind the message.
+/// Request with `bytes` after the Ethernet header, padded with zeros.
 fn request(mac: Mac, own: Ipv4Addr, of: Ipv4Addr, bytes: usize) -> Vec<u8> {
     let mut frame = vec![0; HEADER_LEN + bytes.max(arp::LEN)];
     let nobody = MacAddress([0; 6]);
@@ -102,7 +102,7 @@ fn request(mac: Mac, own: Ipv4Addr, of: Ipv4Addr, bytes: usize) -> Vec<u8> {
     frame
 }
 
-/// Whose address a reply is about, and the hardware that answered.
+/// Address in a reply and the hardware address that answered.
 fn reply(frame: &[u8]) -> Option<(Ipv4Addr, Mac)> {
     let Message { operation, sender: (mac, of), .. } = Message::read(frame)?;
     (operation == Operation::Reply).then_some((of.into(), mac.0))

@@ -1,4 +1,4 @@
-//! Members whose certificates no longer count on this host.
+//! Revoked certificates of this host.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,10 +8,10 @@ use std::sync::{Mutex, PoisonError};
 use super::private_file;
 
 const FILE: &str = "revoked.json";
-/// Certificates, at most.
+/// Maximum number of certificates.
 const MOST: usize = 10_000;
 
-/// By the fingerprint of a certificate (SHA-256, hexadecimal), whose it was; kept in the folder of the host's key.
+/// Names by certificate fingerprint (SHA-256, hexadecimal), stored in the folder of the host's key.
 #[derive(Debug)]
 pub struct Revoked {
     file: PathBuf,
@@ -19,10 +19,10 @@ pub struct Revoked {
 }
 
 impl Revoked {
-    /// As it was left.
+    /// Stored certificates.
     ///
     /// # Errors
-    /// What was left cannot be read.
+    /// The stored file is unreadable.
     pub fn open(folder: &Path) -> io::Result<Self> {
         let file = folder.join(FILE);
         let kept = private_file::read(&file)?;
@@ -30,10 +30,10 @@ impl Revoked {
         Ok(Self { file, all: Mutex::new(all) })
     }
 
-    /// A certificate counts no longer, for good.
+    /// Revokes a certificate permanently.
     ///
     /// # Errors
-    /// The disk refuses, or there are too many.
+    /// Refused by the disk, or too many certificates.
     pub fn add(&self, fingerprint: &[u8; 32], name: &str) -> io::Result<()> {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() >= MOST {
@@ -46,7 +46,7 @@ impl Revoked {
         Ok(())
     }
 
-    /// Whether it counts no longer.
+    /// True if the certificate is revoked.
     pub fn has(&self, fingerprint: &[u8; 32]) -> bool {
         self.all.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&hex(fingerprint))
     }

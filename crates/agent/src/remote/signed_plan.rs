@@ -1,8 +1,8 @@
-//! A plan counts only with its operator's signature, for one session and once.
+//! Verification of plans, each of which needs its operator's signature and is valid for one session and once.
 //!
-//! What is signed is [`CONTEXT`], the session that Hello named, and the request as protocol buffers encode it, its
-//! fields in the order of their numbers and the signature left out. A plan of another session, of another agent (which
-//! has other sessions), a changed one, and one that was used before are refused.
+//! The signature covers [`CONTEXT`], the challenge from Hello, and the request encoded as protocol buffers, with fields
+//! in numerical order and without the signature. Plans of another session or agent, modified plans and replayed plans
+//! are refused.
 
 use prost::Message;
 use ring::rand::{SecureRandom, SystemRandom};
@@ -10,51 +10,51 @@ use ring::signature::{ECDSA_P256_SHA256_ASN1, UnparsedPublicKey};
 
 use crate::proto;
 
-/// Begins what is signed, so that no other text a key signs is taken for a plan.
+/// Prefix of the signed data, so that no other text signed with the key passes for a plan.
 pub const CONTEXT: &[u8] = b"wiregauge plan 1\0";
 
-/// A session: what its plans are bound to.
+/// Challenge of a session, to which its plans are bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Challenge {
     challenge: [u8; 32],
-    /// Count of the last plan.
+    /// Counter of the last plan.
     last: u64,
 }
 
-/// Why a plan is refused.
+/// Reason why a plan is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unsigned {
-    /// There is none.
+    /// No signature.
     #[error("the plan is not signed; agents that serve a network take signed plans only")]
     Missing,
-    /// It is of something else.
+    /// Signature of other data.
     #[error("the signature is not the caller's of this plan in this session")]
     Wrong,
-    /// It was there before.
+    /// Replayed plan.
     #[error("plan {count} came before, or one after it did; a plan counts once")]
     Replayed {
-        /// Its count.
+        /// Counter of the plan.
         count: u64,
     },
 }
 
 impl Challenge {
-    /// A new one.
+    /// New challenge.
     ///
     /// # Errors
-    /// The kernel has no random numbers.
+    /// The kernel provides no random numbers.
     pub fn draw() -> Result<Self, ring::error::Unspecified> {
         let mut session = Self { challenge: [0; 32], last: 0 };
         SystemRandom::new().fill(&mut session.challenge)?;
         Ok(session)
     }
 
-    /// What Hello tells.
+    /// Challenge sent in Hello.
     pub fn challenge(&self) -> &[u8] {
         &self.challenge
     }
 
-    /// Takes a plan that whoever has this key has signed: a point of P-256, uncompressed.
+    /// Verifies a plan signed with this key, an uncompressed point of P-256.
     ///
     /// # Errors
     /// See [`Unsigned`].

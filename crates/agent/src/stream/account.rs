@@ -1,4 +1,4 @@
-//! Which numbers of a stream arrived, how often, in which order and when.
+//! Arrival statistics of a stream: counts, order and times of its frame numbers.
 
 use wg_frame::layout::raw_payload_without_padding;
 use wg_frame::probe::{self, Probe, ProbeFlags};
@@ -8,61 +8,60 @@ use wg_record::Sketch;
 
 use super::gaps::Gaps;
 
-/// Numbers behind the highest whose arrival is remembered; a power of two.
+/// Number of frame numbers below the highest whose arrival is stored; a power of two.
 const WINDOW: u32 = 1 << 17;
 
-/// What is expected of a stream.
+/// Expected properties of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expected {
-    /// Number of its flow.
+    /// Flow number.
     pub flow: u16,
-    /// Length of its payload, in bytes; `None`: whatever comes. Of a raw frame shorter than the shortest frame the
-    /// padding is cut off by it.
+    /// Payload length in bytes; `None`: any. Also removes the padding of a raw frame of minimum length.
     pub payload: Option<usize>,
-    /// Where the transmit time lies in the payload.
+    /// Offset of the transmit time in the payload.
     pub transmit_time: Option<usize>,
-    /// Time between two frames, ps; `None` where it is not constant.
+    /// Nominal gap between frames, ps; `None` if it is not constant.
     pub gap_ps: Option<i64>,
 }
 
-/// Everything a receiver can say of one phase of a stream without keeping its frames.
+/// Arrival statistics of one phase of a stream, kept without storing its frames.
 ///
-/// `received = distinct + duplicates + behind`; what was sent and is not among the distinct ones is lost. A frame
-/// that is damaged is counted as such and nowhere else, for its number may be what was damaged.
+/// `received = distinct + duplicates + behind`; sent frames that are not among the distinct ones are lost. A damaged
+/// frame counts only as corrupted, since its number may be damaged too.
 #[derive(Clone, Debug)]
 pub struct Account {
     expected: Expected,
     /// Intact frames.
     pub received: u64,
-    /// Different numbers.
+    /// Distinct frame numbers.
     pub distinct: u64,
-    /// Numbers that had arrived before.
+    /// Frames whose number had arrived before.
     pub duplicates: u64,
-    /// Distinct ones that came after a higher number.
+    /// Distinct frames that arrived after a higher number.
     pub reordered: u64,
     /// Frames with a wrong CRC.
     pub corrupted: u64,
-    /// Frames more than 131 072 numbers behind the highest, of which nobody knows whether they came before.
+    /// Frames more than 131 072 numbers below the highest, which may be first arrivals or duplicates.
     pub behind: u64,
-    /// The highest number.
+    /// Highest frame number.
     pub highest: Option<u32>,
     /// Bytes on the wire, preamble and gap included.
     pub wire_bytes: u64,
-    /// First and last arrival.
+    /// Times of the first and last arrival.
     pub span: Option<(WallNanos, WallNanos)>,
-    /// Arrival minus transmit time in the frame, ps.
+    /// Arrival time minus transmit time in the frame, ps.
     pub latency: Sketch,
-    /// Gaps between transmit times of neighbouring numbers.
+    /// Gaps between transmit times of consecutive numbers.
     pub sent_gaps: Gaps,
-    /// Gaps between arrivals of neighbouring numbers.
+    /// Gaps between arrival times of consecutive numbers.
     pub arrival_gaps: Gaps,
-    /// Arrived or not, by number modulo the window.
+    /// Bits of the arrived numbers, modulo the window.
     window: Box<[u64]>,
     last: Option<(u32, i64, Option<i64>)>,
 }
 
 impl Account {
-    /// Nothing arrived yet.
+    /// Empty account.
     pub fn new(expected: Expected) -> Self {
         Self {
             expected,
@@ -83,17 +82,17 @@ impl Account {
         }
     }
 
-    /// The flow it is about.
+    /// Flow number of the account.
     pub fn flow(&self) -> u16 {
         self.expected.flow
     }
 
-    /// Numbers up to the highest that never came.
+    /// Number of frame numbers below the highest that have not arrived.
     pub fn missing(&self) -> u64 {
         self.highest.map_or(0, |highest| (u64::from(highest) + 1).saturating_sub(self.distinct))
     }
 
-    /// Takes an intact frame. `sent` and `arrived` are ps after the epoch.
+    /// Counts an intact frame. `sent` and `arrived` are ps after the epoch.
     fn take(&mut self, number: u32, sent: Option<i64>, arrived: i64) {
         self.received += 1;
         if !self.note(number) {
@@ -114,7 +113,7 @@ impl Account {
         self.last = Some((number, arrived, sent));
     }
 
-    /// Whether this number arrived for the first time.
+    /// True on the first arrival of this number.
     #[inline]
     fn note(&mut self, number: u32) -> bool {
         let (word, bit) = ((number % WINDOW / 64) as usize, 1_u64 << (number % 64));
@@ -131,7 +130,7 @@ impl Account {
                 self.reordered += 1;
             }
             highest => {
-                // Numbers passed over have not arrived, whatever their place in the window says of older ones.
+                // Skipped numbers have not arrived, although their bits may be set by older ones.
                 let from = highest.map_or(0, |highest| highest + 1);
                 self.clear(from, number);
                 self.highest = Some(number);
@@ -141,7 +140,7 @@ impl Account {
         true
     }
 
-    /// Forgets the places of numbers `from` to `to`, both inclusive.
+    /// Clears the bits of numbers `from` to `to`, both inclusive.
     fn clear(&mut self, from: u32, to: u32) {
         if to - from >= WINDOW {
             self.window.fill(0);
@@ -153,35 +152,35 @@ impl Account {
     }
 }
 
-/// The accounts of all streams that arrive at one interface, warm-up and measured part apart.
+/// Accounts of all streams that arrive at one interface, with warm-up and measured part separate.
 #[derive(Clone, Debug)]
 pub struct Accounts {
     epoch: Epoch,
-    /// By flow: the measured part, then the warm-up.
+    /// Measured part and warm-up by flow.
     pub streams: Vec<[Account; 2]>,
-    /// Frames of selected streams that are not expected, or that hold no message.
+    /// Selected frames of unexpected streams, or without a probe header.
     pub foreign: u64,
 }
 
-/// An intact frame of an expected stream.
+/// Counted frame of an expected stream.
 #[derive(Clone, Copy, Debug)]
 pub struct CountedFrame {
-    /// Its header.
+    /// Probe header.
     pub probe: Probe,
-    /// Whether its CRC is right.
+    /// True if the CRC is correct.
     pub intact: bool,
-    /// Bytes, DA to FCS.
+    /// Frame length in bytes, DA to FCS.
     pub frame_len: usize,
 }
 
 impl Accounts {
-    /// Accounts of these streams; transmit times count from `epoch`.
+    /// Accounts of these streams; transmit times are relative to `epoch`.
     pub fn new(epoch: Epoch, expected: &[Expected]) -> Self {
         let streams = expected.iter().map(|one| [Account::new(*one), Account::new(*one)]).collect();
         Self { epoch, streams, foreign: 0 }
     }
 
-    /// Takes one frame, and tells what it was unless foreign.
+    /// Counts one frame; `None` if it is foreign.
     #[inline]
     pub fn take(&mut self, arrival: RxFrame<'_>) -> Option<CountedFrame> {
         let Some((payload, _)) = payload_of(arrival.frame) else {
@@ -215,7 +214,7 @@ impl Accounts {
     }
 }
 
-/// The payload of a raw or UDP frame, and whether it may be padded.
+/// Payload of a raw or UDP frame, and true if it may be padded.
 fn payload_of(frame: &[u8]) -> Option<(&[u8], bool)> {
     let (ether_type, at) = match frame.get(12..14)? {
         [0x81, 0x00] => (frame.get(16..18)?, 18),
@@ -243,7 +242,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against the definition on a set of all numbers.
+        /// Comparison with the definition on a set of all numbers.
         #[test]
         fn every_frame_is_accounted_for_once(numbers in proptest::collection::vec(0_u32..300, 0..400)) {
             let mut account = account();
@@ -270,7 +269,7 @@ mod tests {
         for number in [0, 1, WINDOW + 1, WINDOW, 1, 3 * WINDOW, 3 * WINDOW + 1] {
             account.take(number, None, 0);
         }
-        // Number 1 is a whole window behind WINDOW + 1.
+        // Number 1 is a whole window below WINDOW + 1.
         assert_eq!((account.distinct, account.behind, account.duplicates), (6, 1, 0));
         assert_eq!(account.received, account.distinct + account.duplicates + account.behind);
     }

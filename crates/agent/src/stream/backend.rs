@@ -1,4 +1,4 @@
-//! Which backend a stream leaves by.
+//! Selection of a stream's send backend.
 
 use wg_frame::layout::Carrier;
 use wg_net::transmit::{Backend, LONGEST_GAP_NS, Launch, LiveFrames, NoLaunch, Transmitter};
@@ -7,103 +7,103 @@ use wg_net::{Interface, NetError, link_counters};
 use super::paced_sender::FrameTemplate;
 use super::{Extent, FrameSpec, FrameSpecError};
 
-/// What a stream needs of its backend.
+/// Requirements of a stream for its backend.
 #[derive(Clone, Debug)]
 pub struct StreamNeeds<'a> {
-    /// Its interface.
+    /// Interface of the stream.
     pub interface: &'a Interface,
-    /// Its frames; all alike but for their length.
+    /// Frame specifications, which differ only in length.
     pub specs: &'a [FrameSpec],
-    /// The backend the test asks for.
+    /// Backend set by the test.
     pub forced: Option<Backend>,
-    /// The shortest time between two frames, ps; 0 where bursts leave as fast as the line takes them.
+    /// Shortest gap between frames, ps; 0 if bursts are sent at line rate.
     pub least_gap_ps: i64,
-    /// The time between any two frames, ps, where it is constant.
+    /// Gap between frames, ps, if it is constant.
     pub constant_gap_ps: Option<i64>,
-    /// Whether every frame is recorded: live frames are not.
+    /// True if every frame is recorded, which live frames are not.
     pub recorded: bool,
-    /// Whether nothing else of this host goes by this link, so that its queue may be passed by.
+    /// True if no other traffic of this host uses the link, so that its queue may be bypassed.
     pub alone: bool,
-    /// Whether the headers are those the kernel would write.
+    /// True if the headers are those that the kernel would write.
     pub plain_headers: bool,
-    /// Whether the interface is to launch frames at their instants.
+    /// Policy for launch times.
     pub launch: LaunchPolicy,
-    /// Priority of its frames at the queues of the interface.
+    /// Priority of the frames at the interface's queues.
     pub priority: u8,
-    /// Backends whose frames did not arrive when they were tried on this path, each with what was seen.
+    /// Backends whose trial frames were lost on this path, each with the observation.
     pub distrusted: &'a [(Backend, String)],
-    /// Whether the choice is tried on the path before it is used.
+    /// True if the selected backend is tried on the path before use.
     pub tried_later: bool,
 }
 
-/// What the test asks for.
+/// Launch time setting of the test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LaunchPolicy {
-    /// Launch times where the card keeps them.
+    /// Launch times if the interface supports them.
     #[default]
     Auto,
-    /// Launch times, or nothing.
+    /// Launch times required.
     On,
-    /// None.
+    /// No launch times.
     Off,
 }
 
-/// The open backend of a stream.
+/// Open backend of a stream.
 pub enum StreamSender {
-    /// From a thread of this program.
+    /// Sent by a thread of this program.
     Transmitter(Transmitter, Vec<FrameTemplate>),
-    /// From within the kernel.
+    /// Sent within the kernel.
     Live(Box<LiveFrames>, Box<FrameTemplate>),
 }
 
-/// A backend that was opened, and why it was chosen.
+/// Open backend and the reason for its selection.
 pub struct ChosenBackend {
-    /// Sends the frames.
+    /// Sender of the frames.
     pub sender: StreamSender,
-    /// Its backend.
+    /// Kind of backend.
     pub backend: Backend,
-    /// Whether it passes by the queue of the interface.
+    /// True if it bypasses the interface's queue.
     pub past_queue: bool,
-    /// How the interface launches its frames; `None`: this program keeps the time.
+    /// Launch mechanism of the interface; `None`: this program controls the send times.
     pub launch: Option<Launch>,
-    /// One sentence for reports.
+    /// Reason, as one sentence for reports.
     pub why: String,
 }
 
-/// Why a stream has no backend.
+/// Reason why a stream has no backend.
 #[derive(Debug, thiserror::Error)]
 pub enum BackendError {
-    /// The operating system's reason.
+    /// Error of the operating system.
     #[error(transparent)]
     Net(#[from] NetError),
-    /// The stream's.
+    /// Error of the frame specification.
     #[error(transparent)]
     FrameSpec(#[from] FrameSpecError),
-    /// An interface that launches nothing.
+    /// The interface has no launch times.
     #[error("launch times cannot be used: {0}; or write launch=\"off\"")]
     Launch(#[from] NoLaunch),
-    /// A backend that cannot carry this stream.
+    /// The backend does not support this stream.
     #[error("backend {backend} cannot carry this stream: {reason}")]
     Unfit {
-        /// The backend.
+        /// Name of the backend.
         backend: &'static str,
-        /// Why.
+        /// Reason.
         reason: &'static str,
     },
 }
 
-/// Frames a second above which the kernel's ordinary ways are too slow, as gaps in ps.
+/// Frame gap, ps, below which the kernel's ordinary send calls are too slow.
 const FAST_GAP_PS: i64 = 3_000_000;
-/// How often, and how long apart, a link is asked whether it takes live frames.
+/// Number and interval of the checks whether a link accepts live frames.
 const PROBES: u32 = 30;
 const BETWEEN_PROBES: std::time::Duration = std::time::Duration::from_millis(50);
 const FASTER_GAP_PS: i64 = 1_500_000;
 
-/// Opens the backend asked for, or the one that fits best: the plainest that is fast enough, for its frames meet what
-/// an application's would.
+/// Opens the backend set by the test, or the simplest one that is fast enough, since its frames take the same path as
+/// those of an application.
 ///
 /// # Errors
-/// Of a forced backend its own; else of the last resort.
+/// The error of the backend set by the test, or of the last one tried.
 pub fn choose(demand: &StreamNeeds<'_>) -> Result<ChosenBackend, BackendError> {
     if let Some(launch) = launch(demand)? {
         let templates = templates(demand, Extent::Frame)?;
@@ -126,7 +126,7 @@ pub fn choose(demand: &StreamNeeds<'_>) -> Result<ChosenBackend, BackendError> {
     let candidates = candidates(demand);
     for (at, backend) in candidates.iter().copied().enumerate() {
         let seen = demand.distrusted.iter().find(|(distrusted, _)| *distrusted == backend);
-        // The last one is used whatever was seen of it: what arrives is judged after the run.
+        // The last candidate is used despite its losses, since arrivals are evaluated after the run.
         if let Some((_, seen)) = seen
             && at + 1 < candidates.len()
         {
@@ -150,7 +150,7 @@ pub fn choose(demand: &StreamNeeds<'_>) -> Result<ChosenBackend, BackendError> {
     Err(BackendError::Unfit { backend: "any", reason: "no backend carries it" })
 }
 
-/// How the interface launches, where it is to.
+/// Launch mechanism of the interface, if required.
 fn launch(demand: &StreamNeeds<'_>) -> Result<Option<Launch>, BackendError> {
     let fits = demand.forced.is_none_or(|backend| backend == Backend::Packet);
     match demand.launch {
@@ -160,8 +160,7 @@ fn launch(demand: &StreamNeeds<'_>) -> Result<Option<Launch>, BackendError> {
             Err(BackendError::Unfit { backend, reason: "launch times need backend packet" })
         }
         LaunchPolicy::On => Ok(Some(Launch::at(demand.interface, demand.priority)??)),
-        // Where the kernel tells nothing there is no card that launches; what is faster goes by ways that launch
-        // nothing.
+        // If the kernel reports no launch support, no card has it; faster streams use backends without launch times.
         LaunchPolicy::Auto => {
             let found = Launch::at(demand.interface, demand.priority).ok().and_then(Result::ok);
             Ok(found.filter(|launch| launch.by_hardware && fits && demand.least_gap_ps >= FAST_GAP_PS))
@@ -189,7 +188,7 @@ fn chosen(demand: &StreamNeeds<'_>, sender: StreamSender, backend: Backend, why:
     ChosenBackend { sender, backend, past_queue, launch: None, why }
 }
 
-/// A packet socket goes past the queue only where it must: a shaper in it stands for the rate of the link.
+/// A packet socket bypasses the queue only if necessary, since a shaper in the queue may represent the link's rate.
 fn passes_queue(demand: &StreamNeeds<'_>) -> bool {
     demand.alone && demand.least_gap_ps > 0 && demand.least_gap_ps < FAST_GAP_PS
 }
@@ -214,7 +213,7 @@ fn candidates(demand: &StreamNeeds<'_>) -> Vec<Backend> {
     }
     candidates.push(Backend::Packet);
     if udp_fits(demand) {
-        // Slow streams take the plainest way first.
+        // Slow streams try the simplest backend first.
         let at = if demand.least_gap_ps >= 20_000_000 || demand.least_gap_ps == 0 {
             candidates.len() - 1
         } else {
@@ -238,8 +237,8 @@ fn live_fits(demand: &StreamNeeds<'_>) -> Result<i64, &'static str> {
         .ok_or("its frames must have a constant gap of at most 50us")
 }
 
-/// Whether the other end takes live frames, or comes to: all end systems prepare at the same time, and a receiver's
-/// program may be attached a moment later.
+/// True if the other end accepts live frames, possibly after a wait: all end systems prepare at the same time, and a
+/// receiver may attach its program slightly later.
 fn takes_live_frames(live: &LiveFrames, interface: &Interface) -> Result<bool, NetError> {
     for _ in 0..PROBES {
         let before = link_counters(&interface.name)?;

@@ -1,21 +1,21 @@
-//! Compares gaps between frames with their nominal value.
+//! Deviation of gaps between frames from their nominal value.
 
 use wg_record::Sketch;
 
-/// Tolerances gaps are held against, ps: ±1, ±5 and ±50 µs.
+/// Tolerances of gaps, ps: ±1, ±5 and ±50 µs.
 pub const TOLERANCES_PS: [i64; 3] = [1_000_000, 5_000_000, 50_000_000];
 
-/// Gaps against their nominal value, one by one.
+/// Statistics of gap deviations.
 #[derive(Clone, Debug, Default)]
 pub struct Gaps {
     /// Gap minus nominal gap, ps.
     pub deviation: Sketch,
-    /// Gaps within each tolerance.
+    /// Number of gaps within each tolerance.
     pub within: [u64; 3],
 }
 
 impl Gaps {
-    /// Takes one gap, ps, that should have been `nominal`.
+    /// Adds one gap, ps, with its nominal value.
     #[inline]
     pub fn add(&mut self, gap: i64, nominal: i64) {
         let deviation = gap.saturating_sub(nominal);
@@ -25,7 +25,7 @@ impl Gaps {
         }
     }
 
-    /// Shares of gaps within the tolerances; `None` without gaps.
+    /// Fractions of gaps within the tolerances; `None` without gaps.
     pub fn shares(&self) -> Option<[f64; 3]> {
         let n = self.deviation.n();
         (n > 0).then(|| self.within.map(|count| count as f64 / n as f64))

@@ -1,35 +1,35 @@
-//! How long before a deadline a thread stops sleeping and spins.
+//! Time before a deadline at which a thread stops sleeping and spins.
 
 /// Longest single spin, ns.
 pub const LONGEST_SPIN: i64 = 200_000;
 
-/// How long before a deadline to stop sleeping, learnt from how late the wake-ups come.
+/// Adaptive lead time before a deadline, derived from wake-up latencies.
 #[derive(Clone, Debug)]
 pub struct Lead {
     ns: i64,
-    /// What part of a step up a step down is.
+    /// Ratio of a step up to a step down for the same deviation.
     fall: i64,
 }
 
 impl Lead {
     const LEAST: i64 = 20_000;
 
-    /// The lead to begin with, ns; it settles above most wake-ups.
+    /// Initial lead, ns; it settles above most wake-up latencies.
     pub const fn new(ns: i64) -> Self {
         Self { ns, fall: 16 }
     }
 
-    /// The same for whoever may not be late once in a hundred times, and has a core for it.
+    /// Lead for a thread with its own core, which settles above 99 % of wake-up latencies.
     pub const fn cautious(ns: i64) -> Self {
         Self { ns, fall: 256 }
     }
 
-    /// The present lead, ns.
+    /// Current lead, ns.
     pub const fn ns(&self) -> i64 {
         self.ns
     }
 
-    /// Learns from a sleep that ended `late` ns after it should have: rises quickly, falls slowly.
+    /// Adapts to a sleep that ended `late` ns after its deadline: rises quickly, falls slowly.
     pub fn learn(&mut self, late: i64) {
         let wanted = (late + late / 4 + 5_000).clamp(Self::LEAST, LONGEST_SPIN);
         let step = if wanted > self.ns { (wanted - self.ns) / 4 } else { (wanted - self.ns) / 4 / self.fall };

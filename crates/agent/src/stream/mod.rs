@@ -1,9 +1,9 @@
-//! Streams: traffic at rates at which a message can no longer be an object of its own.
+//! Streams: traffic at rates too high for one object per message.
 //!
-//! The servicing threads carry messages from queue to queue, each with its buffer; good for some ten thousand a second,
-//! sent and received by one thread. A stream is sent by a thread that does nothing else, from a template, over the
-//! fastest way the host has, and taken in by a thread that accounts for every frame. [`paced_sender`] keeps the time,
-//! [`account`] knows what became of each number, [`gaps`] how well gaps were kept.
+//! Servicing threads pass messages through queues, each in its own buffer, which supports some ten thousand messages a
+//! second sent and received by one thread. A stream is sent by a dedicated thread from a template through the fastest
+//! backend of the host, and received by a thread that counts every frame. [`paced_sender`] controls the send times,
+//! [`account`] counts arrivals by number, and [`gaps`] evaluates the gaps.
 
 pub mod account;
 pub mod backend;
@@ -19,51 +19,51 @@ use wg_frame::layout::{Carrier, Envelope, LayoutError};
 use wg_frame::probe::ProbeError;
 use wg_frame::template::{Places, Template};
 
-/// Where frames of background load carry their transmit time: right behind the probe header.
+/// Offset of the transmit time in frames of background load, directly after the probe header.
 pub const TRANSMIT_TIME_OF_LOAD: usize = wg_frame::probe::LEN;
 
-/// What the frames of a stream look like.
+/// Content of a stream's frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameSpec {
-    /// Number of the flow in the probe header.
+    /// Flow number in the probe header.
     pub flow: u16,
     /// Headers.
     pub envelope: Envelope,
-    /// Payload in bytes.
+    /// Payload length in bytes.
     pub payload: usize,
-    /// Where the transmit time lies in the payload.
+    /// Offset of the transmit time in the payload.
     pub transmit_time: Option<usize>,
-    /// What the last byte is where it is to hold the sequence number of a virtual link.
+    /// Value of the last byte, if it is the placeholder for a virtual link's sequence number.
     pub number: Option<u8>,
 }
 
-/// Why a stream has no frame.
+/// Error of a frame specification.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameSpecError {
-    /// In its headers.
+    /// Invalid headers.
     #[error(transparent)]
     Layout(#[from] LayoutError),
-    /// In its payload.
+    /// Invalid payload.
     #[error(transparent)]
     Probe(#[from] ProbeError),
 }
 
-/// How much of a frame is this program's.
+/// Part of a frame written by this program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// The payload; the kernel makes headers.
+    /// Payload only; the kernel adds the headers.
     Payload,
-    /// All of it, with a UDP checksum.
+    /// Whole frame with a UDP checksum.
     Frame,
-    /// All of it, without a UDP checksum.
+    /// Whole frame without a UDP checksum.
     FrameWithoutChecksum,
 }
 
 impl FrameSpec {
-    /// The bytes to send and their template.
+    /// Bytes to send and their template.
     ///
     /// # Errors
-    /// Where payload or transmit time do not fit.
+    /// Payload or transmit time do not fit.
     pub fn template(&self, extent: Extent) -> Result<(Vec<u8>, Template), FrameSpecError> {
         let header = self.envelope.header_len();
         let mut buffer = vec![0; header + self.payload + 64];
@@ -92,7 +92,7 @@ impl FrameSpec {
         Ok((bytes, template))
     }
 
-    /// Bytes of the frame, DA to FCS.
+    /// Frame length in bytes, DA to FCS.
     pub fn frame_len(&self) -> usize {
         Image::length(&self.envelope, self.payload, self.number.is_some())
     }

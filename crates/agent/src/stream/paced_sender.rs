@@ -1,10 +1,10 @@
-//! Sends a stream on time.
+//! Paced sending of a stream.
 //!
-//! What a late frame moves is [`Pacer`]'s rule, which simulated senders keep as well; here are the waiting, the sending
-//! and what came of it. What is due where the schedule is kept leaves at once, several frames in one call if need be.
+//! [`Pacer`] defines the effect of a late frame on later ones, for simulated senders too; this module waits, sends and
+//! counts. Frames already due are sent at once, several per call if necessary.
 //!
-//! Where the interface launches frames at stated instants they are handed over ahead of time, and this thread's own
-//! lateness does not show on the wire.
+//! If the interface supports launch times, frames are passed to it ahead of time, and delays of this thread have no
+//! effect on the wire.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -21,49 +21,49 @@ use wg_record::Sketch;
 use super::gaps::Gaps;
 use crate::stream::lead::Lead;
 
-/// A frame that is due.
+/// Frame of the schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DueFrame {
-    /// When.
+    /// Due time.
     pub at: RunTime,
-    /// Its number; warm-up frames are numbered on their own.
+    /// Frame number; warm-up frames have their own numbers.
     pub sequence: u32,
-    /// Sent in the warm-up.
+    /// True for a warm-up frame.
     pub warm_up: bool,
-    /// Which of the stream's templates.
+    /// Index of the template.
     pub template: u16,
 }
 
-/// A template with the bytes it was made for.
+/// Frame bytes with their template.
 pub type FrameTemplate = (Vec<u8>, Template);
 
 /// Statistics of a sender.
 #[derive(Clone, Debug, Default)]
 pub struct PacedStats {
-    /// Frames handed to the kernel.
+    /// Frames passed to the kernel.
     pub offered: u64,
-    /// Of these, refused.
+    /// Frames of these that the kernel refused.
     pub refused: u64,
-    /// Frames that were so late that they were not sent.
+    /// Frames skipped because they were too late.
     pub given_up: u64,
-    /// Actual minus intended send, ps: in rate mode against the schedule, in gap mode against the instant the gap
-    /// asks for.
+    /// Actual minus intended send time, ps; the intended time follows from the schedule in rate mode, and from the
+    /// previous frame and the gap in gap mode.
     pub error: Sketch,
-    /// Gaps against the planned ones.
+    /// Actual gaps compared with the planned ones.
     pub gaps: Gaps,
-    /// Launch times that were not kept, where frames had some.
+    /// Missed launch times, if launch times are used.
     pub unlaunched: Option<Unlaunched>,
-    /// Intended and actual instants of the first and the last frame, ns of `CLOCK_REALTIME`.
+    /// Intended and actual times of the first and last frame, ns of `CLOCK_REALTIME`.
     pub span: Option<(i64, i64)>,
 }
 
-/// Sees every frame, on the sending thread.
+/// Observer of every frame on the sending thread.
 pub trait SendObserver {
-    /// `due`, which should have left at `target`, is handed to the kernel at `at`.
+    /// Reports that `due`, with the intended time `target`, was passed to the kernel at `at`.
     fn sent(&mut self, due: DueFrame, target: WallNanos, at: WallNanos);
 }
 
-/// Sees nothing.
+/// Observer that does nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Unobserved;
 impl SendObserver for Unobserved {
@@ -71,53 +71,53 @@ impl SendObserver for Unobserved {
     fn sent(&mut self, _: DueFrame, _: WallNanos, _: WallNanos) {}
 }
 
-/// How a sender waits for the next frame.
+/// Wait mode of a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiting {
-    /// Asleep: the times are as exact as the host's timers.
+    /// Sleep only; the accuracy is that of the host's timers.
     Asleep,
-    /// Asleep, and awake shortly before.
+    /// Sleep, then spin shortly before the due time.
     Awake,
-    /// Like `Awake`, but whoever else is awake on this core gets it in turn: among real-time threads of one priority
-    /// nobody else would before this one sleeps, and their frames would be late by as much.
+    /// As `Awake`, but yields the core to other spinning threads. Otherwise real-time threads of the same priority
+    /// could not run until this one sleeps, and their frames would be late.
     AwakeInTurn,
 }
 
-/// Longest single sleep, ns, so that a stop is noticed.
+/// Longest single sleep, ns, which bounds the delay of a stop.
 const LONGEST_SLEEP: i64 = 20_000_000;
-/// Added before rounding down to a nanosecond, it rounds up.
+/// Added before truncation to nanoseconds in order to round up.
 const UP_TO_NANOS: Span = Span::from_picos(999);
-/// Looks at the clock between two looks at the order to stop.
+/// Clock readings between two checks of the stop flag.
 const SPINS_PER_LOOK: u32 = 256;
 
-/// A sender at work.
+/// Sender during a run.
 pub struct PacedSender<'a> {
-    /// Takes the frames.
+    /// Transmitter of the frames.
     pub transmitter: &'a mut Transmitter,
-    /// Its frames.
+    /// Frame templates.
     pub templates: &'a [FrameTemplate],
     /// Start of the schedule.
     pub epoch: Epoch,
-    /// What is kept when a frame is late.
+    /// Pacing: what is preserved when a frame is late.
     pub pacing: Pacing,
-    /// Frames later than this are given up, ns; `None`: none is.
+    /// Delay above which a frame is skipped, ns; `None`: never.
     pub give_up_ns: Option<i64>,
-    /// How long before its launch time a frame is handed over, ns, where something else than this thread keeps the
-    /// time.
+    /// Time before the launch time at which a frame is passed on, ns, if the send times are not controlled by this
+    /// thread.
     pub ahead_ns: Option<i64>,
-    /// What happens until a frame is due.
+    /// Wait mode.
     pub waiting: Waiting,
-    /// The MAC addresses that frames have in turn, from those of their template on.
+    /// MAC addresses that frames use in rotation, starting with those of their template.
     pub in_turn: Option<Addresses>,
-    /// Set to end early.
+    /// Stop flag.
     pub stop: &'a AtomicBool,
 }
 
 impl PacedSender<'_> {
-    /// Sends everything that comes due until the schedule ends, and tells `observer` of each frame.
+    /// Sends all frames of the schedule and reports each to `observer`.
     ///
     /// # Errors
-    /// The way out is unusable; what was sent until then is in the figures.
+    /// The transmitter is unusable; frames sent until then are in the figures.
     pub fn run(
         &mut self,
         mut dues: impl Iterator<Item = DueFrame>,
@@ -152,15 +152,14 @@ impl PacedSender<'_> {
             stats.refused += flushed.refused as u64;
         }
         if let Some(ahead) = self.ahead_ns {
-            // What was handed over last is launched, or given up, within this time.
+            // The last frames are launched or skipped within this time.
             clock::sleep_until(WallNanos::new(clock::realtime().get() + ahead));
             stats.unlaunched = Some(self.transmitter.unlaunched()?);
         }
         Ok(())
     }
 
-    /// When the frame planned for `planned` is to leave, ns: an instant of the schedule is rounded down, the end of a
-    /// gap up.
+    /// Send time of a frame planned for `planned`, ns: a schedule time is rounded down, the end of a gap up.
     fn target(&self, pacer: &Pacer, planned: RunTime) -> i64 {
         let intended = match self.ahead_ns {
             None => pacer.intended(planned),
@@ -176,7 +175,7 @@ impl PacedSender<'_> {
         self.transmitter.slot().is_some()
     }
 
-    /// Lays one frame into a slot and returns its transmit time.
+    /// Writes one frame into a slot and returns its transmit time.
     #[inline]
     fn lay(
         &mut self,
@@ -187,7 +186,7 @@ impl PacedSender<'_> {
         observer: &mut impl SendObserver,
     ) -> i64 {
         let (bytes, template) = &self.templates[usize::from(due.template)];
-        // A batch holds what one flush takes; the loop above flushes before it is full.
+        // A batch has the size of one flush, and the loop above flushes before it is full.
         let Some(slot) = self.transmitter.slot() else { return target };
         if *slot.template != u32::from(due.template) + 1 {
             slot.bytes[..bytes.len()].copy_from_slice(bytes);
@@ -195,7 +194,7 @@ impl PacedSender<'_> {
         }
         let flags = if due.warm_up { ProbeFlags::WARM_UP } else { ProbeFlags::NONE };
         let at = clock::realtime();
-        // What is launched leaves when it says, and not when it is handed over.
+        // A frame with a launch time leaves at this time, not when it is passed on.
         let leaves = if self.ahead_ns.is_some() { WallNanos::new(target) } else { at };
         let time = run_time(self.epoch, leaves.get());
         template.patch(slot.bytes, due.sequence, flags, time);
@@ -219,7 +218,7 @@ impl PacedSender<'_> {
         at.get()
     }
 
-    /// Sleeps, then spins until `target`, ns. False: told to stop.
+    /// Sleeps, then spins until `target`, ns; false if told to stop.
     #[inline]
     fn wait(&self, target: i64, lead: &mut Lead) -> bool {
         loop {
@@ -229,7 +228,7 @@ impl PacedSender<'_> {
             let now = clock::realtime().get();
             if now >= target {
                 if self.waiting == Waiting::AwakeInTurn {
-                    // Who is behind would keep the core until it has caught up.
+                    // A late sender would otherwise keep the core until it has caught up.
                     realtime::yield_now();
                 }
                 return true;
@@ -255,7 +254,7 @@ impl PacedSender<'_> {
     }
 }
 
-/// The time of the run at `wall`, ns.
+/// Run time at `wall`, ns.
 #[inline]
 fn run_time(epoch: Epoch, wall: i64) -> RunTime {
     epoch.run_time(WallNanos::new(wall)).unwrap_or(RunTime::ZERO)
@@ -275,7 +274,7 @@ mod tests {
     use super::*;
     use crate::stream::{Extent, FrameSpec};
 
-    /// Keeps what was sent, and holds the thread up after every tenth frame until `stall_ns` have passed.
+    /// Stores the sent frames and delays the thread after every tenth frame until `stall_ns` have passed.
     struct Hindered {
         epoch: Epoch,
         stall_ns: i64,
@@ -294,7 +293,7 @@ mod tests {
         }
     }
 
-    /// Sends 200 frames to this host, `gap_ps` apart, with a sender that is held up for ten gaps at a time.
+    /// Sends 200 frames to this host, `gap_ps` apart, with a sender that is stalled for ten gaps at a time.
     fn sent(pacing: Pacing, gap_ps: i64) -> (Vec<Sent>, PacedStats) {
         let receiver = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let port = receiver.local_addr().expect("an address").port();
@@ -331,13 +330,13 @@ mod tests {
 
     #[test]
     fn schedule_or_gaps_are_kept_by_a_thread_that_is_held_up() {
-        // No whole nanoseconds.
+        // Not a multiple of a nanosecond.
         let gap = Span::from_picos(20_000_300);
         for pacing in [Pacing::Rate, Pacing::Gap] {
             let (sent, stats) = sent(pacing, gap.as_picos());
             assert_eq!((sent.len(), stats.offered), (200, 200));
             contract::holds(pacing, Span::from_nanos(1), &sent);
-            // Ten gaps are lost twenty times: made up for, or not. The last stall is behind the last frame.
+            // Ten gaps are lost twenty times, and made up for or not. The last stall is after the last frame.
             let span = sent[199].at - sent[0].at;
             let nineteen = Span::from_picos(19 * 9 * gap.as_picos());
             let planned = sent[199].planned - sent[0].planned;

@@ -1,4 +1,4 @@
-//! The receiving end of streams on one interface.
+//! Receiver of streams on one interface.
 
 use std::io;
 
@@ -6,17 +6,17 @@ use wg_frame::time::WallNanos;
 use wg_net::receive::{FrameFilter, RxDrops, RxFrame, XdpReceiver};
 use wg_net::{Interface, NetError, PacketRing};
 
-/// How frames are received.
+/// Receive backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RxBackend {
-    /// A packet ring beside the host's stack.
+    /// A packet ring parallel to the host's stack.
     Ring,
-    /// `AF_XDP` in front of it.
+    /// `AF_XDP`, before the host's stack.
     Xdp,
 }
 
 impl RxBackend {
-    /// Its name in reports.
+    /// Name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ring => "packet-ring",
@@ -25,7 +25,7 @@ impl RxBackend {
     }
 }
 
-/// An open receiver.
+/// Open receiver.
 pub enum StreamReceiver {
     /// See [`RxBackend::Ring`].
     Ring(PacketRing),
@@ -34,11 +34,11 @@ pub enum StreamReceiver {
 }
 
 impl StreamReceiver {
-    /// Opens the backend asked for, for the reason given with it; without a wish `AF_XDP` where the host grants it and
-    /// `fast` asks for it, else the ring. Returns why it is that one, too.
+    /// Opens the given backend, for the given reason. Without one, opens `AF_XDP` if `fast` is set and the host permits
+    /// it, else the ring. Also returns the reason for the backend.
     ///
     /// # Errors
-    /// Of the backend asked for, or of the ring.
+    /// The error of the given backend, or of the ring.
     pub fn open(
         interface: &Interface,
         filter: &FrameFilter,
@@ -60,7 +60,7 @@ impl StreamReceiver {
         }
     }
 
-    /// Which it is.
+    /// Backend in use.
     pub fn backend(&self) -> RxBackend {
         match self {
             Self::Ring(_) => RxBackend::Ring,
@@ -68,7 +68,7 @@ impl StreamReceiver {
         }
     }
 
-    /// Hands what has arrived to `take`; waits up to `timeout_ms` for the first frame. Returns how many there were.
+    /// Passes received frames to `take`; waits up to `timeout_ms` for the first. Returns the number of frames.
     ///
     /// # Errors
     /// The socket is unusable.
@@ -81,10 +81,10 @@ impl StreamReceiver {
         }
     }
 
-    /// Frames that found no room.
+    /// Frames dropped for lack of buffer space.
     ///
     /// # Errors
-    /// The kernel does not tell.
+    /// The kernel does not report the number.
     pub fn drops(&mut self) -> io::Result<RxDrops> {
         match self {
             Self::Ring(ring) => ring.statistics().map(|(_, ring)| RxDrops { ring, other: 0 }),

@@ -1,4 +1,4 @@
-//! What streams did, as the statistics of a report. Times are ns.
+//! Statistics of streams in reports. Times are ns.
 
 use serde::Serialize;
 use wg_net::receive::RxDrops;
@@ -8,31 +8,32 @@ use super::account::Account;
 use super::gaps::Gaps;
 use super::paced_sender::PacedStats;
 
-/// A distribution. Percentiles are nearest-rank, to a thousandth; absent where n is too small for one above them.
+/// Summary of a distribution. Percentiles are nearest-rank with a relative error of up to 1/1000; absent if n is too
+/// small.
 #[derive(Clone, Debug, Serialize)]
 pub struct Distribution {
-    /// Values.
+    /// Number of values.
     pub n: u64,
-    /// Lowest.
+    /// Minimum.
     pub min: f64,
     /// Mean.
     pub mean: f64,
-    /// Standard deviation, n − 1.
+    /// Sample standard deviation (n − 1).
     pub sd: f64,
     /// Median.
     pub p50: f64,
-    /// 99 %.
+    /// 99th percentile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p99: Option<f64>,
-    /// 99.9 %.
+    /// 99.9th percentile.
     #[serde(rename = "p99.9", skip_serializing_if = "Option::is_none")]
     pub p999: Option<f64>,
-    /// Highest.
+    /// Maximum.
     pub max: f64,
 }
 
 impl Distribution {
-    /// Of a sketch of ps; `None` without values.
+    /// Summary of a sketch of ps values; `None` without values.
     pub fn of(sketch: &Sketch) -> Option<Self> {
         let n = sketch.n();
         let ns = |ps: i64| ps as f64 / 1e3;
@@ -59,23 +60,23 @@ impl Distribution {
     }
 }
 
-/// How gaps were kept.
+/// Summary of gap deviations.
 #[derive(Clone, Debug, Serialize)]
 pub struct GapSummary {
-    /// Gaps.
+    /// Number of gaps.
     pub n: u64,
-    /// Share of them within ±1 µs of the nominal gap.
+    /// Fraction of gaps within ±1 µs of the nominal gap.
     pub within_1us: f64,
-    /// Within ±5 µs.
+    /// Fraction within ±5 µs.
     pub within_5us: f64,
-    /// Within ±50 µs.
+    /// Fraction within ±50 µs.
     pub within_50us: f64,
     /// Gap minus nominal gap, ns.
     pub deviation_ns: Distribution,
 }
 
 impl GapSummary {
-    /// `None` without gaps.
+    /// Summary of the gaps; `None` without gaps.
     pub fn of(gaps: &Gaps) -> Option<Self> {
         let [within_1us, within_5us, within_50us] = gaps.shares()?;
         let deviation_ns = Distribution::of(&gaps.deviation)?;
@@ -86,38 +87,38 @@ impl GapSummary {
 /// Statistics of a sender.
 #[derive(Clone, Debug, Serialize)]
 pub struct SendSummary {
-    /// Frames handed to the kernel.
+    /// Frames passed to the kernel.
     pub offered: u64,
-    /// Of these, refused; of live frames the kernel does not tell.
+    /// Frames of these that were refused; the kernel does not report it for live frames.
     pub refused: u64,
-    /// Frames so late that they were not sent.
+    /// Frames skipped because they were too late.
     pub given_up: u64,
-    /// From the first to the last, s.
+    /// Time from the first to the last frame, s.
     pub seconds: f64,
-    /// Frames a second.
+    /// Frames per second.
     pub rate: f64,
-    /// Actual minus intended send.
+    /// Actual minus intended send time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub send_error_ns: Option<Distribution>,
-    /// Gaps as sent.
+    /// Gaps between sent frames.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gaps: Option<GapSummary>,
-    /// Frames whose launch time had passed, and whose launch time the interface did not take; they were not sent.
+    /// Frames not sent because their launch time had passed or was refused by the interface.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub launches: Option<LaunchSummary>,
 }
 
-/// Launch times that were not kept.
+/// Missed launch times.
 #[derive(Clone, Debug, Serialize)]
 pub struct LaunchSummary {
-    /// Passed before the frame came to the queue.
+    /// Launch times that had passed before the frame reached the queue.
     pub missed: u64,
-    /// Not taken.
+    /// Launch times refused by the interface.
     pub invalid: u64,
 }
 
 impl SendSummary {
-    /// The statistics of a sender.
+    /// Statistics of a sender.
     pub fn of(done: &PacedStats) -> Self {
         let seconds = done.span.map_or(0.0, |(first, last)| (last - first) as f64 / 1e9);
         let intervals = done.offered.saturating_sub(1) as f64;
@@ -134,38 +135,38 @@ impl SendSummary {
     }
 }
 
-/// What became of a stream.
+/// Arrival statistics of a stream.
 #[derive(Clone, Debug, Serialize)]
 pub struct AccountSummary {
-    /// Number in the probe header.
+    /// Flow number in the probe header.
     pub flow: u16,
     /// Intact frames.
     pub received: u64,
-    /// Different numbers.
+    /// Distinct frame numbers.
     pub distinct: u64,
-    /// Numbers below the highest that never came; what was sent after the highest is not among them.
+    /// Numbers below the highest that did not arrive; frames sent after the highest are not included.
     pub missing: u64,
-    /// Repeated numbers.
+    /// Frames with a repeated number.
     pub duplicates: u64,
-    /// Numbers that came after a higher one.
+    /// Distinct frames that arrived after a higher number.
     pub reordered: u64,
     /// Frames with a wrong CRC.
     pub corrupted: u64,
-    /// Frames too late to say whether they are repeats.
+    /// Frames too far below the highest number to be classified as duplicates.
     pub behind: u64,
-    /// From the first to the last, s.
+    /// Time from the first to the last frame, s.
     pub seconds: f64,
-    /// Frames a second.
+    /// Frames per second.
     pub rate: f64,
-    /// Bits a second on the wire, preamble and gap included.
+    /// Bits per second on the wire, preamble and gap included.
     pub wire_bps: f64,
-    /// Arrival minus transmit time in the frame.
+    /// Arrival time minus transmit time in the frame.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_ns: Option<Distribution>,
     /// Gaps between transmit times.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sent_gaps: Option<GapSummary>,
-    /// Gaps between arrivals.
+    /// Gaps between arrival times.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrival_gaps: Option<GapSummary>,
 }
@@ -196,12 +197,12 @@ impl AccountSummary {
     }
 }
 
-/// What a receiver did not get.
+/// Frames dropped at a receiver.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct RxDropsSummary {
-    /// Its ring was full: the receiver was too slow.
+    /// Frames dropped because the receiver was too slow and its ring full.
     pub ring: u64,
-    /// Anything else the kernel counts.
+    /// All other drops that the kernel counts.
     pub other: u64,
 }
 

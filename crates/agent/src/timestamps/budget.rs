@@ -1,39 +1,38 @@
-//! How many transmit timestamps of an interface may be outstanding.
+//! Limit on outstanding transmit timestamps of an interface.
 //!
-//! Many interfaces hold one transmit timestamp at a time, some a few: they latch it in a register until the driver has
-//! read it, and a frame that wants a timestamp meanwhile gets none. Asking for more than there is room for therefore
-//! makes timestamps go missing that look like defects. So a timestamp is asked for only while there is room, and what
-//! was not asked for is counted. A timestamp that never comes frees its room when patience ends.
+//! Many interfaces store only one transmit timestamp at a time, some a few: they latch it in a register until the
+//! driver reads it, and further frames get no timestamp meanwhile. Requests beyond this limit would produce missing
+//! timestamps that look like defects. A timestamp is therefore requested only below the limit, and other frames are
+//! counted. A timestamp that does not arrive frees its place after a timeout.
 
-/// Most timestamps that may be under way, whatever the interface.
+/// Maximum number of outstanding timestamps for any interface.
 pub const MAX: usize = 64;
-/// After so long a timestamp counts as missing, ns. Longer than a shaper ever holds a frame back; a timestamp that
-/// still comes is taken.
+/// Timeout of a timestamp, ns; longer than any delay in a shaper. A later timestamp is still accepted.
 pub const PATIENCE_NS: i64 = 100_000_000;
-/// Timestamps of the past that are remembered, so that a second one of the same frame is known.
+/// Number of past timestamps stored to detect duplicates.
 const REMEMBERED: usize = 64;
 
-/// Transmit timestamps by what became of them: `asked = timestamped + missing` once all is over.
+/// Transmit timestamps by result; `asked = timestamped + missing` at the end of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct BudgetStats {
-    /// Frames whose timestamp was asked for.
+    /// Frames with a timestamp request.
     pub asked: u64,
-    /// Frames whose timestamp was not asked for, since there was no room.
+    /// Frames without a request because the limit was reached.
     pub not_asked: u64,
-    /// Timestamps that came.
+    /// Received timestamps.
     pub timestamped: u64,
-    /// Of them, those that came when patience had ended.
+    /// Timestamps of these received after the timeout.
     pub late: u64,
-    /// Timestamps that never came.
+    /// Timestamps that never arrived.
     pub missing: u64,
-    /// Further timestamps of a frame that had its timestamp.
+    /// Duplicate timestamps.
     pub duplicates: u64,
-    /// Timestamps that were not asked for.
+    /// Timestamps without a request.
     pub unknown: u64,
 }
 
 impl BudgetStats {
-    /// Adds those of another access point.
+    /// Adds the statistics of another access point.
     pub fn add(&mut self, other: &Self) {
         self.asked += other.asked;
         self.not_asked += other.not_asked;
@@ -57,7 +56,7 @@ enum Fate {
     GivenUp,
 }
 
-/// Numbers of sends whose timestamps are under way. Owns no clock and never allocates.
+/// Numbers of sends with outstanding timestamps. Reads no clock and never allocates.
 #[derive(Debug)]
 pub struct TimestampBudget {
     limit: usize,
@@ -68,7 +67,7 @@ pub struct TimestampBudget {
 }
 
 impl TimestampBudget {
-    /// Room for `limit` timestamps, at least 1 and at most [`MOST`].
+    /// Budget of `limit` timestamps, limited to 1 to [`MAX`].
     pub fn new(limit: usize) -> Self {
         let limit = limit.clamp(1, MAX);
         Self {
@@ -80,7 +79,7 @@ impl TimestampBudget {
         }
     }
 
-    /// Whether the timestamp of a frame that is about to be sent may be asked for; counted if not.
+    /// True if a timestamp may be requested for the next frame; a refusal is counted.
     pub fn may_ask(&mut self, now: i64) -> bool {
         let mut at = 0;
         while let Some(waiting) = self.waiting.get(at) {
@@ -97,12 +96,12 @@ impl TimestampBudget {
         room
     }
 
-    /// The frame of this number was sent, asking for its timestamp. To be told only after [`may_ask`](Self::may_ask)
-    /// allowed it.
+    /// Registers that frame `number` was sent with a timestamp request. Valid only after [`may_ask`](Self::may_ask)
+    /// returned true.
     pub fn handle_asked(&mut self, number: u32, now: i64) {
         self.stats.asked += 1;
         if self.is_full() {
-            // Nobody promised room for it: it counts as what it would become.
+            // Without a reserved place it counts as missing.
             self.stats.missing += 1;
             self.remember(number, Fate::GivenUp);
         } else {
@@ -110,7 +109,7 @@ impl TimestampBudget {
         }
     }
 
-    /// A timestamp came; whether it is the first of its frame, and so one to record.
+    /// Registers a timestamp; true if it is the first of its frame and to be recorded.
     pub fn handle_timestamp(&mut self, number: u32) -> bool {
         if let Some(at) = self.waiting.iter().position(|waiting| waiting.number == number) {
             self.waiting.swap_remove(at);
@@ -137,17 +136,17 @@ impl TimestampBudget {
         }
     }
 
-    /// Whether there is no room.
+    /// True if the limit is reached.
     pub fn is_full(&self) -> bool {
         self.waiting.len() >= self.limit
     }
 
-    /// Whether timestamps are under way.
+    /// True if timestamps are outstanding.
     pub fn is_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// The end: what is still under way is missing.
+    /// Statistics at the end of the run; outstanding timestamps count as missing.
     pub fn finish(&mut self) -> BudgetStats {
         self.stats.missing += self.waiting.len() as u64;
         self.waiting.clear();
@@ -186,7 +185,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against an account that remembers everything.
+        /// Comparison with a model of unlimited memory.
         #[test]
         fn room_is_never_exceeded_and_every_request_ends_once(limit in 1_usize..6, first: u32, steps in steps()) {
             let mut budget = TimestampBudget::new(limit);
@@ -214,7 +213,7 @@ mod tests {
                         came.push(number);
                     }
                     Step::Again(which) if !came.is_empty() => {
-                        // Of the latest ones, which it must know.
+                        // One of the latest timestamps, which must be stored.
                         let latest = &came[came.len().saturating_sub(REMEMBERED / 4)..];
                         prop_assert!(!budget.handle_timestamp(latest[which % latest.len()]));
                         again += 1;
@@ -231,7 +230,7 @@ mod tests {
             prop_assert_eq!((stats.asked, stats.not_asked), (asked, refused));
             prop_assert_eq!(stats.timestamped + stats.missing, asked);
             prop_assert_eq!(stats.timestamped, came.len() as u64);
-            // A frame may be asked about again only while it is remembered; with more given up since, it is a stranger.
+            // A duplicate of a timestamp that is no longer stored counts as unknown.
             prop_assert_eq!(stats.duplicates + stats.unknown, again + strange);
             prop_assert!(stats.unknown >= strange);
             prop_assert!(!budget.is_waiting());

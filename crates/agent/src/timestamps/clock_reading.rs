@@ -1,4 +1,4 @@
-//! Who reads the clock of an interface together with the system's.
+//! Readers of an interface clock together with the system clock.
 
 use std::io;
 
@@ -6,12 +6,12 @@ use wg_net::{CrossTimestamp, HardwareClock};
 
 use super::clock_track::ClockTrack;
 
-/// Something that reads the interface's clock and the system's together.
+/// Reader of the interface clock and the system clock at the same time.
 pub trait ReadsBothClocks {
-    /// Both clocks at one instant.
+    /// Reads both clocks at one time.
     ///
     /// # Errors
-    /// The clock is gone.
+    /// The clock no longer exists.
     fn cross_timestamp(&mut self) -> io::Result<CrossTimestamp>;
 }
 
@@ -21,16 +21,16 @@ impl ReadsBothClocks for HardwareClock {
     }
 }
 
-/// Rate of a line in bit/s.
+/// Line rate in bit/s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate(pub u64);
 
-/// The interface's clock, for the record writer.
+/// Interface clock for the record writer.
 pub struct PhcTracker {
-    /// Reads it.
+    /// Reader of the clock.
     pub source: Box<dyn ReadsBothClocks + Send>,
-    /// What is known of it.
+    /// Offset of the clock over time.
     pub track: ClockTrack,
-    /// Rate of the line.
+    /// Line rate.
     pub rate: Rate,
 }

@@ -1,30 +1,30 @@
-//! The offset between the clock of an interface and `CLOCK_REALTIME`, from readings of both during a run.
+//! Offset between an interface clock and `CLOCK_REALTIME`, from readings of both during a run.
 //!
-//! Each reading of both clocks is a knot: an offset, and by how much it may be wrong, which is half the time the
-//! reading took. Between two knots the offset is a straight line. It is wrong there by no more than the worse of the
-//! two, and by what the offset bent between them: a line through the ends of a curve whose slope changes by `c` within
-//! a time `d` is off by `c d / 4` at most, and by how much slopes change the neighbouring pairs of knots tell. A clock
-//! that was set between two knots has no offset there: what it timestamped in that time is nowhere.
+//! Each reading of both clocks gives a knot: an offset with an uncertainty of half the duration of the reading. Between
+//! two knots the offset is interpolated linearly. The error is at most the larger uncertainty of the two knots plus the
+//! curvature between them: the chord of a curve whose slope changes by `c` within a time `d` deviates by at most `c d /
+//! 4`, and `c` is estimated from the adjacent segments. If the clock was stepped between two knots there is no offset
+//! between them, and timestamps from this time are not translated.
 //!
-//! The road not taken: one line for the whole run, which no clock that is being steered keeps to.
+//! A single line for the whole run was rejected, since a disciplined clock does not follow one.
 
 use std::collections::VecDeque;
 
 use wg_net::CrossTimestamp;
 
-/// Pairs of knots that are remembered, so that timestamps which come late still find theirs.
+/// Number of segments stored for late timestamps.
 const REMEMBERED: usize = 256;
-/// Points of the picture of the offset.
+/// Maximum number of points of the offset plot.
 const MAX_POINTS: usize = 256;
-/// Two clocks drift apart by no more than this, ns/s: 100 ppm each of IEEE Std 802.3-2022, and 500 ppm that a kernel
-/// slews by.
+/// Maximum drift between two clocks, ns/s: 100 ppm each according to IEEE Std 802.3-2022, plus 500 ppm of kernel
+/// slewing.
 const FASTEST: f64 = 7e5;
-/// A reading worse than the best by this factor is not taken …
+/// Factor above the best uncertainty beyond which a reading is rejected …
 const POOR: i64 = 4;
-/// … unless none was for so long, ns.
+/// … unless no reading was accepted for this time, ns.
 const LONGEST_WITHOUT: i64 = 50_000_000;
 
-/// Both clocks at one instant. Times of the interface's clock have the nominal offset added.
+/// Reading of both clocks at one time. Times of the interface clock include the nominal offset.
 #[derive(Clone, Copy, Debug)]
 struct Knot {
     at_ns: i64,
@@ -32,14 +32,14 @@ struct Knot {
     uncertainty_ns: f64,
 }
 
-/// A stretch between two knots.
+/// Segment between two knots.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
     from: Knot,
     to: Knot,
-    /// The clock was set within it.
+    /// True if the clock was stepped within it.
     broken: bool,
-    /// How far its line may be wrong, ns; grows when the stretch behind it is known.
+    /// Error bound of the interpolation, ns; increases when the next segment is known.
     half_width_ns: f64,
 }
 
@@ -48,13 +48,13 @@ impl Stretch {
         (self.to.at_ns - self.from.at_ns) as f64 / 1e9
     }
 
-    /// ns per second.
+    /// Slope, ns per second.
     fn slope(&self) -> f64 {
         (self.to.offset_ns - self.from.offset_ns) / self.length_s()
     }
 
-    /// How far its slope differs from that of its neighbour, ns per second. What the knots' own errors make of it stays
-    /// in: they could as well hide as much.
+    /// Difference in slope to an adjacent segment, ns per second. Contributions of the knots' uncertainties are
+    /// included, since they could also hide a change of the same size.
     fn change(&self, other: &Self) -> f64 {
         (self.slope() - other.slope()).abs()
     }
@@ -64,47 +64,47 @@ impl Stretch {
     }
 }
 
-/// Where a time of the interface's clock lies.
+/// Result of translating a time of the interface clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Translated {
-    /// At that time and so many picoseconds.
+    /// Offset to be added, ps.
     By(i64),
-    /// Behind the last reading: ask again after the next.
+    /// After the last reading; to be repeated after the next.
     Later,
-    /// In a time in which the clock was set, or too long ago.
+    /// Within a segment with a step, or older than the stored segments.
     Never,
 }
 
-/// The offset of the two clocks at a time, for the picture.
+/// Offset of the two clocks at one time, for the plot.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Point {
-    /// ns since 1970.
+    /// Time, ns since 1970.
     #[serde(skip)]
     pub at_ns: i64,
-    /// `CLOCK_REALTIME` less the interface's clock and the nominal offset, ns.
+    /// `CLOCK_REALTIME` minus the interface clock and the nominal offset, ns.
     pub offset_ns: f64,
-    /// By how much that may be wrong, ns.
+    /// Uncertainty of the offset, ns.
     pub half_width_ns: f64,
 }
 
-/// What was found of the two clocks.
+/// Statistics of the two clocks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TrackStats {
-    /// Readings taken.
+    /// Accepted readings.
     pub readings: u64,
-    /// Readings not taken, since they were poor.
+    /// Readings rejected for their uncertainty.
     pub poor: u64,
-    /// Times the clock was set.
+    /// Steps of the clock.
     pub steps: u64,
-    /// The most that a placed time may be wrong, ns.
+    /// Largest error bound of a translated time, ns.
     pub uncertainty_ns: f64,
-    /// How fast the interface's clock runs away from `CLOCK_REALTIME`, ppm, and by how much that may be wrong.
+    /// Drift of the interface clock relative to `CLOCK_REALTIME`, ppm, and its uncertainty.
     pub drift_ppm: Option<(f64, f64)>,
     /// The offset over time.
     pub points: Vec<Point>,
 }
 
-/// The offset over time. Owns no clock.
+/// Offset over time. Reads no clock.
 #[derive(Debug)]
 pub struct ClockTrack {
     nominal_ns: i64,
@@ -113,14 +113,14 @@ pub struct ClockTrack {
     best_ns: i64,
     stretches: VecDeque<Stretch>,
     points: Vec<Point>,
-    /// Stretches of a point, and those the last one has.
+    /// Segments per plot point, and segments in the last point.
     stride: usize,
     in_last: usize,
     stats: TrackStats,
 }
 
 impl ClockTrack {
-    /// From a first reading, whose offset is the nominal one.
+    /// Track with a first reading, whose offset is the nominal one.
     pub fn new(first: CrossTimestamp) -> Self {
         let knot =
             Knot { at_ns: first.realtime_ns, offset_ns: 0.0, uncertainty_ns: first.uncertainty_ns as f64 };
@@ -137,12 +137,12 @@ impl ClockTrack {
         }
     }
 
-    /// What is added to a timestamp of the interface's clock to make it a time that can be placed, ns.
+    /// Nominal offset, ns: added to a timestamp of the interface clock before translation.
     pub const fn nominal_ns(&self) -> i64 {
         self.nominal_ns
     }
 
-    /// A further reading; returns whether it was taken.
+    /// Adds a reading; true if it was accepted.
     pub fn handle_reading(&mut self, timestamp: CrossTimestamp) -> bool {
         let knot = Knot {
             at_ns: timestamp.hardware_ns.saturating_add(self.nominal_ns),
@@ -161,7 +161,7 @@ impl ClockTrack {
         let moved = (knot.offset_ns - self.last.offset_ns).abs();
         let broken = passed <= 0 || moved > unsure + FASTEST * passed as f64 / 1e9;
         if passed <= 0 && moved <= unsure {
-            // No time passed between the two: nothing new.
+            // The clocks have not advanced, so the reading gives no information.
             return false;
         }
         self.stats.readings += 1;
@@ -184,7 +184,7 @@ impl ClockTrack {
         true
     }
 
-    /// Where `shown_ns` lies, a timestamp with the nominal offset added.
+    /// Translation of `shown_ns`, a timestamp plus the nominal offset.
     pub fn place(&self, shown_ns: i64) -> Translated {
         let Some(stretch) = self.stretch_of(shown_ns) else {
             let begun = self.stretches.front().is_some_and(|first| shown_ns < first.from.at_ns);
@@ -201,13 +201,13 @@ impl ClockTrack {
         Translated::By(((stretch.from.offset_ns + stretch.slope() * passed) * 1e3).round() as i64)
     }
 
-    /// By how much a time placed there may be wrong, ns, as far as it is known yet.
+    /// Error bound of a time translated there, ns, as known so far.
     pub fn half_width_ns(&self, shown_ns: i64) -> Option<f64> {
         self.stretch_of(shown_ns).filter(|stretch| !stretch.broken).map(|stretch| stretch.half_width_ns)
     }
 
     fn stretch_of(&self, shown_ns: i64) -> Option<&Stretch> {
-        // Among the latest first: where the clock was set back, a time may lie in two stretches.
+        // Latest first: after a backward step a time may lie in two segments.
         let within = |s: &&Stretch| {
             let (a, b) = (s.from.at_ns.min(s.to.at_ns), s.from.at_ns.max(s.to.at_ns));
             (a..=b).contains(&shown_ns)
@@ -215,13 +215,13 @@ impl ClockTrack {
         self.stretches.iter().rev().find(within)
     }
 
-    /// The end of the run, and what was found.
+    /// Statistics at the end of the run.
     pub fn finish(&mut self) -> TrackStats {
         self.settle_last();
         let (from, to) = (self.first, self.last);
         if to.at_ns > from.at_ns {
             let seconds = (to.at_ns - from.at_ns) as f64 / 1e9;
-            // What is added to its readings shrinks while it runs fast.
+            // The offset to be added decreases if the clock runs fast.
             let drift = (from.offset_ns - to.offset_ns) / seconds / 1e3;
             self.stats.drift_ppm = Some((drift, (from.uncertainty_ns + to.uncertainty_ns) / seconds / 1e3));
         }
@@ -229,7 +229,7 @@ impl ClockTrack {
         std::mem::take(&mut self.stats)
     }
 
-    /// The width of the last stretch changes no more: into the figures with it.
+    /// Adds the final error bound of the last segment to the statistics.
     fn settle_last(&mut self) {
         let Some(stretch) = self.stretches.back().filter(|stretch| !stretch.broken) else { return };
         self.stats.uncertainty_ns = self.stats.uncertainty_ns.max(stretch.half_width_ns);
@@ -258,11 +258,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Readings of a clock whose offset to the true time is `offset_of`, each somewhere in a bracket of its own.
+    /// Readings of a clock with the offset `offset_of` to true time, each at some time within its bracket.
     fn readings(offset_of: impl Fn(i64) -> i64, brackets: &[(i64, i64)], every: i64) -> Vec<CrossTimestamp> {
         let reading = |(number, &(width, share)): (usize, &(i64, i64))| {
             let begin = 1_700_000_000_000_000_000 + number as i64 * every;
-            // The hardware was read at some time within the bracket, by no means in its middle.
+            // The hardware clock is read at any time within the bracket, not only at the middle.
             let at = begin + width * share / 100;
             let sample = [begin, at + offset_of(at), begin + width];
             wg_net::tightest(&[sample]).expect("it is good")
@@ -277,7 +277,7 @@ mod tests {
     const START: i64 = 1_700_000_000_000_000_000;
     const EVERY: i64 = 20_000_000;
 
-    /// Times between the readings with their errors and stated bounds.
+    /// Translation errors between the readings, with their stated bounds.
     fn errors(track: &ClockTrack, offset_of: impl Fn(i64) -> i64, until: i64) -> Vec<(f64, f64)> {
         let mut found = Vec::new();
         let mut at = START;
@@ -292,7 +292,7 @@ mod tests {
     }
 
     proptest! {
-        /// Offset, drift, and a frequency that swings: the true time lies within the stated bound, always.
+        /// With offset, drift and an oscillating frequency, the true time is always within the stated bound.
         #[test]
         fn the_true_time_is_within_the_bound_under_drift_and_wander(
             offset in -1_i64 << 60..1 << 50,
@@ -327,8 +327,8 @@ mod tests {
         }
     }
 
-    /// A frequency that jumps, as when somebody steers the clock: the true time lies within in 95 % of all cases. With
-    /// a fixed seed, for it is a rate and no bound.
+    /// With frequency steps, as of a disciplined clock, the true time is within the bound in 95 % of cases. The seed is
+    /// fixed, since this is a rate and not a guarantee.
     #[test]
     fn a_steered_clock_is_covered_in_nearly_all_cases() {
         let strategy = (
@@ -340,7 +340,7 @@ mod tests {
         for _ in 0..200 {
             let drawn = strategy.new_tree(&mut runner).expect("nothing is rejected");
             let (jumps, brackets) = proptest::strategy::ValueTree::current(&drawn);
-            // Every 70 ms another frequency, in ppb.
+            // A new frequency every 70 ms, in ppb.
             let offset_of = |at: i64| {
                 let (mut left, mut sum, mut n) = (at - START, 0_i64, 0);
                 while left > 0 {

@@ -1,10 +1,9 @@
-//! Hardware timestamps: whether an interface takes them, how many may be outstanding, and what time they are by the
-//! system clock.
+//! Hardware timestamps: support by the interface, limit on outstanding timestamps, and translation to the system clock.
 //!
-//! An interface that can timestamps every frame it receives, and those sent for which a timestamp is asked for, by a
-//! clock of its own. The servicing threads record these as `wire-send` and `wire-receive`; [`budget`] says which frames
-//! to ask about, [`translation`] turns the timestamps into times of `CLOCK_REALTIME` by [`clock_track`]. Where an
-//! interface cannot, or does not let this program, the run goes on with the kernel's timestamps, and says why.
+//! An interface with hardware timestamps timestamps every received frame, and sent frames on request, with its own
+//! clock. The servicing threads record these times as `wire-send` and `wire-receive`; [`budget`] limits the requests,
+//! and [`translation`] converts the timestamps to `CLOCK_REALTIME` by means of [`clock_track`]. If the interface has no
+//! such timestamps or does not permit them, the run uses the kernel's timestamps and reports the reason.
 
 pub mod budget;
 mod clock_reading;
@@ -23,58 +22,58 @@ use self::planted::PlantedHardware;
 use self::translation::TranslationStats;
 use crate::proto;
 
-/// Which hardware timestamps the servicing threads ask for.
+/// Settings of hardware timestamps for the servicing threads.
 #[derive(Clone, Copy, Debug)]
 pub struct TimestampConfig {
-    /// Frames sent are timestamped.
+    /// True if sent frames are timestamped.
     pub transmit: bool,
-    /// Frames received are timestamped.
+    /// True if received frames are timestamped.
     pub receive: bool,
-    /// Transmit timestamps that may be under way.
+    /// Maximum number of outstanding transmit timestamps.
     pub budget: usize,
-    /// What is added to a timestamp to make it a time near `CLOCK_REALTIME`, ns.
+    /// Nominal offset, ns: added to a timestamp to give a time near `CLOCK_REALTIME`.
     pub nominal_ns: i64,
-    /// Rate of the line.
+    /// Line rate.
     pub rate: Rate,
-    /// Timestamps are not the interface's but planted.
+    /// Simulated interface clock that replaces the real one.
     pub planted: Option<PlantedHardware>,
 }
 
-/// Where the frames of a run are timestamped.
+/// Timestamping of a run.
 pub struct Timestamping {
-    /// Reported to the testmaster.
+    /// Information for the testmaster.
     pub info: TimestampInfo,
-    /// For the servicing threads; `None`: the kernel's timestamps only.
+    /// Settings for the servicing threads; `None`: kernel timestamps only.
     pub config: Option<TimestampConfig>,
-    /// For the record writer; likewise.
+    /// Clock for the record writer; `None`: kernel timestamps only.
     pub clock: Option<PhcTracker>,
-    /// Hardware timestamping is on as long as this lives.
+    /// Keeps hardware timestamping enabled until dropped.
     pub on: Option<HardwareTimestamping>,
 }
 
-/// What is known before the run.
+/// Timestamping information before the run.
 #[derive(Clone, Debug, Default)]
 pub struct TimestampInfo {
-    /// The interface.
+    /// Name of the interface.
     pub interface: String,
-    /// `hardware`, `planted`, `software` or `none`, of frames sent.
+    /// Source for sent frames: `hardware`, `planted`, `software` or `none`.
     pub transmit: &'static str,
-    /// Likewise of frames received.
+    /// Source for received frames, with the same values.
     pub receive: &'static str,
-    /// Why hardware does not timestamp, both ways; empty where it does.
+    /// Reason why hardware timestamps are not used in both directions; empty if they are.
     pub why: String,
-    /// The clock it timestamps with.
+    /// Clock of the timestamps.
     pub clock: Option<String>,
-    /// How that clock is read.
+    /// Method of reading this clock.
     pub method: Option<&'static str>,
-    /// Rate of the line.
+    /// Line rate, bit/s.
     pub rate_bps: Option<u64>,
-    /// Transmit timestamps that may be under way; 0: none are asked for.
+    /// Maximum number of outstanding transmit timestamps; 0: none are requested.
     pub budget: usize,
 }
 
 impl TimestampInfo {
-    /// Where frames sent and frames received are timestamped, in words.
+    /// Descriptions of the sources for sent and received frames.
     pub fn in_words(&self) -> [String; 2] {
         [self.transmit, self.receive].map(|by| match (by, &self.clock) {
             ("hardware", Some(clock)) => format!("hardware, by {clock}, and software, by the driver"),
@@ -84,8 +83,8 @@ impl TimestampInfo {
     }
 }
 
-/// Transmit timestamps an interface holds, by its driver: as many as its data sheet says, or one. Asking for more than
-/// there is room for makes timestamps go missing; asking for fewer only leaves frames without.
+/// Number of transmit timestamps an interface stores, by driver: the number in its data sheet, or 1. Too high a number
+/// makes timestamps go missing; too low a number only leaves frames without timestamps.
 fn budget_of(driver: Option<&str>) -> usize {
     match driver {
         // Intel I225/I226: four sets of transmit timestamp registers.
@@ -95,8 +94,7 @@ fn budget_of(driver: Option<&str>) -> usize {
 }
 
 impl Timestamping {
-    /// What timestamps on `interface`, switched on. `planned_bps` is the line's rate where the interface does not tell
-    /// it.
+    /// Timestamping of `interface`, enabled. `planned_bps` is the line rate if the interface does not report it.
     pub fn open(interface: &str, planned_bps: Option<u64>, planted: Option<PlantedHardware>) -> Self {
         let rate_bps = wg_net::line_rate(interface).or(planned_bps);
         match Self::hardware(interface, rate_bps, planted) {
@@ -117,7 +115,7 @@ impl Timestamping {
         }
     }
 
-    /// The interface's timestamps, or what timestamps in their place and why.
+    /// Hardware timestamps, or their replacement and its reason.
     fn hardware(
         interface: &str,
         rate_bps: Option<u64>,
@@ -152,7 +150,7 @@ impl Timestamping {
     }
 }
 
-/// A hardware clock, and which frames it timestamps.
+/// Hardware clock and the directions it timestamps.
 struct Found {
     transmit: bool,
     receive: bool,
@@ -176,7 +174,7 @@ impl Found {
         }
     }
 
-    /// The interface's own, switched on; or why not.
+    /// Timestamps of the interface, enabled; or the reason why not.
     fn of(interface: &str, can: TimestampCapability) -> Result<Self, String> {
         let transmit = can.transmit() == TimestampSource::Hardware;
         let receive = can.receive() == TimestampSource::Hardware;
@@ -198,24 +196,24 @@ impl Found {
     }
 }
 
-/// The kernel's timestamps, where the hardware takes none.
+/// Kernel timestamps, if the hardware has none.
 fn kernel_at_best(source: TimestampSource) -> &'static str {
     if source == TimestampSource::None { "none" } else { "software" }
 }
 
-/// Timestamps of the interface that an access point got.
+/// Hardware timestamp statistics of an access point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HardwareStats {
-    /// Of frames sent.
+    /// Transmit timestamps.
     pub transmit: BudgetStats,
     /// Frames received with a timestamp.
     pub received: u64,
-    /// Frames received without.
+    /// Frames received without a timestamp.
     pub missing: u64,
 }
 
 impl HardwareStats {
-    /// Adds those of another access point.
+    /// Adds the statistics of another access point.
     pub fn add(&mut self, other: &Self) {
         self.transmit.add(&other.transmit);
         self.received += other.received;
@@ -223,12 +221,12 @@ impl HardwareStats {
     }
 }
 
-/// Which octet timestamps belong to, one way.
+/// Reference octets of timestamps in one direction.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Octets {
-    /// The one that was timestamped.
+    /// Octet that is timestamped.
     timestamped: Octet,
-    /// The one that recorded times stand for.
+    /// Octet to which recorded times refer.
     recorded: Octet,
 }
 
@@ -256,7 +254,7 @@ struct PointJson {
     point: Point,
 }
 
-/// The report on the timestamps of a port.
+/// Report on the timestamps of a port.
 pub fn report(
     port: &PortTimestamps,
     translated: Option<&TranslationStats>,
@@ -272,7 +270,7 @@ pub fn report(
     }
 }
 
-/// Everything of the timestamps of a run, as the manifest keeps it (docs/reference/run-directory.md).
+/// Timestamp data of a run for the manifest (docs/reference/run-directory.md).
 fn json(
     info: &TimestampInfo,
     got: &HardwareStats,
@@ -316,14 +314,14 @@ fn json(
     .to_string()
 }
 
-/// Timestamps at one port: where they were taken, and what became of the hardware's.
+/// Timestamps at one port: source and statistics.
 #[derive(Clone, Debug, Default)]
 pub struct PortTimestamps {
-    /// The port.
+    /// Port number.
     pub port: u16,
-    /// Where they were taken.
+    /// Source of the timestamps.
     pub info: TimestampInfo,
-    /// What the access points got.
+    /// Statistics of the access points.
     pub stats: HardwareStats,
 }
 

@@ -1,9 +1,8 @@
-//! A simulated hardware clock of an interface: a test facility.
+//! Simulated hardware clock of an interface, for tests.
 //!
-//! Few test machines have an interface with hardware timestamps. This module presents the kernel's timestamps as an
-//! interface would have taken them: read from a clock of its own, with offset, drift and step, and of the octet an
-//! interface timestamps. Whatever is done with timestamps of an interface is then done with these, and what comes out
-//! can be compared with the kernel's.
+//! Few test machines have an interface with hardware timestamps. This module converts kernel timestamps to those that
+//! an interface would have taken: with its own clock (offset, drift and resolution) and at the octet that an interface
+//! timestamps. They are then processed like real ones, and the results can be compared with the kernel's timestamps.
 
 use std::str::FromStr;
 
@@ -13,10 +12,10 @@ use wg_net::{CrossTimestamp, clock, tightest};
 
 use super::clock_reading::ReadsBothClocks;
 
-/// Samples of one reading.
+/// Samples per reading.
 const SAMPLES: usize = 5;
 
-/// The clock, and the interface behind it.
+/// Simulated clock and its interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlantedHardware {
     offset_ns: i64,
@@ -26,7 +25,7 @@ pub struct PlantedHardware {
 }
 
 impl PlantedHardware {
-    /// What the clock shows when `CLOCK_REALTIME` is `realtime_ns`.
+    /// Reading of the clock when `CLOCK_REALTIME` is `realtime_ns`.
     pub fn reading(&self, realtime_ns: i64) -> i64 {
         let passed = i128::from(realtime_ns) - i128::from(self.origin_ns);
         let drifted = passed * i128::from(self.drift_ppb) / 1_000_000_000;
@@ -35,12 +34,12 @@ impl PlantedHardware {
         shown.div_euclid(self.step_ns) * self.step_ns
     }
 
-    /// The interface's timestamp of a frame of `length` bytes that it sent.
+    /// Timestamp of a sent frame of `length` bytes.
     pub fn sent(&self, driver: WallNanos, length: u16, rate_bps: u64) -> i64 {
         self.timestamp(driver, Timestamps::SOFTWARE.sent, Timestamps::HARDWARE.sent, length, rate_bps)
     }
 
-    /// The interface's timestamp of a frame of `length` bytes that it received.
+    /// Timestamp of a received frame of `length` bytes.
     pub fn received(&self, driver: WallNanos, length: u16, rate_bps: u64) -> i64 {
         self.timestamp(driver, Timestamps::SOFTWARE.received, Timestamps::HARDWARE.received, length, rate_bps)
     }
@@ -57,7 +56,7 @@ impl ReadsBothClocks for PlantedHardware {
         let samples = [(); SAMPLES].map(|()| [now(), self.reading(now()), now()]);
         let mut found =
             tightest(&samples).ok_or_else(|| std::io::Error::other("the system's clock was set"))?;
-        // A reading is rounded down to the clock's step.
+        // A reading is truncated to the resolution of the clock.
         found.uncertainty_ns += self.step_ns - 1;
         Ok(found)
     }
@@ -106,7 +105,7 @@ mod tests {
     fn timestamps_belong_to_the_octet_an_interface_timestamps() {
         let clock: PlantedHardware = "1000,0,1".parse().expect("it is one");
         let at = WallNanos::new(1_000_000_000);
-        // Out: the preamble of 8 B first; in: 1000 B before the last octet.
+        // Sent: after the 8 B preamble; received: 1000 B before the last octet.
         assert_eq!(clock.sent(at, 1_000, 1_000_000_000), 1_000_000_000 + 64 + 1_000);
         assert_eq!(clock.received(at, 1_000, 1_000_000_000), 1_000_000_000 - 8_000 + 1_000);
     }

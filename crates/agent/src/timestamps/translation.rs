@@ -1,7 +1,7 @@
-//! Translates hardware timestamps to `CLOCK_REALTIME`: a record is held until both clocks have been read after it.
+//! Translation of hardware timestamps to `CLOCK_REALTIME`; a record is held until both clocks were read after it.
 //!
-//! The logging thread does it, which has the time. It reads both clocks often enough that no record is held so long
-//! that the disorder it makes could be taken for a clock that went back.
+//! The record writer's thread does this, since it is not time-critical. It reads both clocks so often that the disorder
+//! from held records cannot be mistaken for a backward step of the clock.
 
 use std::collections::VecDeque;
 
@@ -13,27 +13,27 @@ use wg_record::{Clock, Point, Record};
 use super::clock_reading::{PhcTracker, Rate, ReadsBothClocks};
 use super::clock_track::{ClockTrack, TrackStats, Translated};
 
-/// Time between two readings of both clocks, ns.
+/// Interval of readings of both clocks, ns.
 const LOOK_EVERY_NS: i64 = 20_000_000;
-/// Timestamps that may be held; beyond it they are given up and counted.
+/// Maximum number of held records; further ones are discarded and counted.
 const MAX_HELD: usize = 1 << 17;
 
 /// Statistics of the translation.
 #[derive(Clone, Debug, Default)]
 pub struct TranslationStats {
-    /// Records that were placed.
+    /// Translated records.
     pub placed: u64,
-    /// Records given up: the clock was set, or nobody could read it.
+    /// Records discarded because the clock was stepped or unreadable.
     pub unplaced: u64,
-    /// The largest step that all timestamps are multiples of, ns.
+    /// Largest step of which all timestamps are multiples, ns.
     pub step_ns: u64,
-    /// Why the clock could not be read, the last time it could not.
+    /// Reason for the last failed reading.
     pub failure: Option<String>,
-    /// What was found of the clock.
+    /// Statistics of the clock.
     pub track: TrackStats,
 }
 
-/// Holds and places.
+/// Holds and translates records.
 pub struct TimestampTranslator {
     source: Box<dyn ReadsBothClocks + Send>,
     track: ClockTrack,
@@ -41,13 +41,13 @@ pub struct TimestampTranslator {
     rate: Rate,
     held: VecDeque<Record>,
     looked_ns: i64,
-    /// The first timestamp, ps: steps are counted from it.
+    /// First timestamp, ps, the reference of the step size.
     first_ps: Option<i64>,
     stats: TranslationStats,
 }
 
 impl TimestampTranslator {
-    /// For a run that began at `epoch`.
+    /// Translator of a run that started at `epoch`.
     pub fn new(clock: PhcTracker, epoch: Epoch) -> Self {
         let PhcTracker { source, track, rate } = clock;
         Self {
@@ -62,12 +62,12 @@ impl TimestampTranslator {
         }
     }
 
-    /// Whether a record is one to be held and placed.
+    /// True if the record has a hardware timestamp to be translated.
     pub fn is_mine(record: &Record) -> bool {
         record.clock == Clock::Hardware
     }
 
-    /// Reads both clocks if it is time; whether it was.
+    /// Reads both clocks if due; true if it did.
     pub fn look(&mut self) -> bool {
         let now = clock::monotonic_raw();
         let due = now.saturating_sub(self.looked_ns) >= LOOK_EVERY_NS;
@@ -87,7 +87,7 @@ impl TimestampTranslator {
         }
     }
 
-    /// Takes a record whose time is a timestamp with the nominal offset added.
+    /// Adds a record whose time is a timestamp plus the nominal offset.
     pub fn hold(&mut self, record: Record) {
         let shown = record.time.as_picos();
         let since = shown.abs_diff(*self.first_ps.get_or_insert(shown)) / 1_000;
@@ -101,10 +101,10 @@ impl TimestampTranslator {
         }
     }
 
-    /// Hands over the records whose time is known by now.
+    /// Moves the records whose time is known to `into`.
     pub fn translate(&mut self, into: &mut Vec<Record>) {
-        // Sent and received come from several rings, so they are only nearly in order: one that has to wait stops no
-        // other.
+        // Sent and received records come from several rings and are only nearly ordered, so a record that must wait
+        // does not block others.
         for _ in 0..self.held.len() {
             let Some(record) = self.held.pop_front() else { return };
             let shown = self.epoch.wall_nanos(record.time).get();
@@ -119,9 +119,9 @@ impl TimestampTranslator {
         }
     }
 
-    /// The end: after a last reading everything is placed or given up.
+    /// Translates or discards all held records after a last reading.
     pub fn finish(&mut self, into: &mut Vec<Record>) -> TranslationStats {
-        // A reading may be a poor one, but by then any is better than none.
+        // A reading may be rejected as poor, but within eight attempts the limit expires and any is accepted.
         for _ in 0..8 {
             self.read();
             self.translate(into);
@@ -136,7 +136,8 @@ impl TimestampTranslator {
         std::mem::take(&mut self.stats)
     }
 
-    /// At its time, moved to the octet that the point stands for: out, the first bit; in, the last one.
+    /// Record at its translated time, shifted to the reference octet: the first bit for sent frames, the last for
+    /// received ones.
     fn moved(&self, record: Record, offset_ps: i64) -> Record {
         let (timestamped, wanted) = match record.point {
             Point::WireSend => (Timestamps::HARDWARE.sent, Octet::Preamble),
@@ -149,7 +150,7 @@ impl TimestampTranslator {
     }
 }
 
-/// The greatest number that divides both; 0 divides nothing.
+/// Greatest common divisor; 0 is divisible by any number.
 pub fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
     while b != 0 {
         (a, b) = (b, a % b);
@@ -164,7 +165,7 @@ mod tests {
     use wg_net::CrossTimestamp;
     use wg_record::{Crc, DropReason, RecordFlags};
 
-    /// Both clocks by a script: `CLOCK_REALTIME` 10 ms on at each reading.
+    /// Scripted clocks: `CLOCK_REALTIME` advances by 10 ms per reading.
     struct Script {
         now: i64,
         offset: i64,
@@ -207,7 +208,7 @@ mod tests {
             epoch,
         );
         let (mut out, at) = (Vec::new(), first.realtime_ns + 5_000_000);
-        // The clock runs 1 us ahead per 10 ms: half of it after 5 ms.
+        // The clock gains 1 µs per 10 ms, so half of it after 5 ms.
         let shown = at + 501_000 + 500 + nominal;
         translator.hold(record(Point::WireSend, shown, epoch));
         translator.hold(record(Point::WireReceive, shown + 8, epoch));
@@ -217,7 +218,7 @@ mod tests {
         translator.translate(&mut out);
         let times: Vec<i64> =
             out.iter().map(|r| (r.time.as_picos() - (at - start) * 1_000 + 500).div_euclid(1_000)).collect();
-        // The preamble is 64 ns before, the last octet 8 us behind the first.
+        // The preamble takes 64 ns before, the last octet is 8 µs after the first.
         assert_eq!(times, [-64, 8 + 8_000]);
         let stats = translator.finish(&mut out);
         assert_eq!((stats.placed, stats.unplaced, stats.step_ns), (2, 0, 8));

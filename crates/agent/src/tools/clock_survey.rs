@@ -1,8 +1,8 @@
-//! Surveys the clocks of this host: the cost of a reading, the resolution, and the drift between clocks.
+//! Survey of this host's clocks: reading cost, resolution, and drift between clocks.
 //!
-//! Measured here and not in the testmaster, because the loop must be as tight as that of a servicing thread. Facts come
-//! out one by one as they are known, so that whoever listens can show progress and keep what was measured when it
-//! stops. Statistics beyond sums and order are the listener's.
+//! Measured here and not in the testmaster, because the loop must be as short as that of a servicing thread. Facts are
+//! reported as soon as they are known, so that the caller can show progress and keep results when it stops. The caller
+//! computes statistics beyond sums and order.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,99 +12,99 @@ use serde::Serialize;
 use wg_net::clock_sources::{ClockSource, counter, counter_name, hardware, sources};
 use wg_net::{clock, realtime};
 
-/// What to measure.
+/// Settings of a survey.
 #[derive(Clone, Debug)]
 pub struct Order {
-    /// Readings of each clock whose cost is taken, at least 2.
+    /// Readings per clock for the cost, at least 2.
     pub reads: usize,
-    /// How long the clocks are compared.
+    /// Duration of the clock comparison, s.
     pub seconds: f64,
-    /// Time between two comparisons.
+    /// Interval between comparisons.
     pub every: Duration,
-    /// PTP hardware clocks to read as well.
+    /// PTP hardware clocks to include.
     pub hardware: Vec<PathBuf>,
-    /// Core to measure on.
+    /// Core of the measurement.
     pub core: Option<usize>,
-    /// Real-time priority to ask for; 0 for none.
+    /// Real-time priority to request; 0: none.
     pub priority: u32,
 }
 
-/// One fact, in the order they become known.
+/// Result of the survey, in order of availability.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Fact {
-    /// What the host granted, and the ruler: the counter that brackets each reading.
+    /// Permissions granted by the host, and the counter that brackets each reading.
     Begun {
-        /// Its name.
+        /// Name of the counter.
         ruler: &'static str,
-        /// Its rate, found against `CLOCK_MONOTONIC_RAW` within 50 ms.
+        /// Rate of the counter, measured against `CLOCK_MONOTONIC_RAW` over 50 ms.
         ticks_per_ns: f64,
-        /// Median of its back-to-back readings, ns: subtracted from the cost of every other clock.
+        /// Median of its back-to-back readings, ns; subtracted from the cost of every other clock.
         floor_ns: f64,
-        /// Names of the clocks that follow.
+        /// Names of the surveyed clocks.
         clocks: Vec<String>,
-        /// What could not be had, as sentences.
+        /// Refused permissions, as sentences.
         refused: Vec<String>,
     },
-    /// What readings of a clock cost.
+    /// Reading cost of a clock.
     Cost(Cost),
-    /// In which steps it moves.
+    /// Step sizes of a clock.
     Step(Step),
-    /// Readings of all clocks at nearly one instant.
+    /// Readings of all clocks at nearly the same time.
     Together(Together),
 }
 
-/// Cost of readings, ns, the bracket's own median taken off. The counter itself: times between its readings.
+/// Cost of readings, ns, less the median of the bracket; for the counter itself, times between its readings.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cost {
-    /// Which clock.
+    /// Clock name.
     pub clock: String,
-    /// Readings.
+    /// Number of readings.
     pub n: usize,
     /// Mean.
     pub mean: f64,
-    /// Standard deviation, n - 1.
+    /// Sample standard deviation (n − 1).
     pub sd: f64,
-    /// Order statistics: share and value (nearest rank).
+    /// Quantiles as fraction and value (nearest rank).
     pub quantiles: Vec<(f64, f64)>,
-    /// Least.
+    /// Minimum.
     pub min: f64,
-    /// Greatest.
+    /// Maximum.
     pub max: f64,
 }
 
-/// Steps of a clock: differences of successive readings that are not zero.
+/// Steps of a clock: nonzero differences of successive readings.
 #[derive(Clone, Debug, Serialize)]
 pub struct Step {
-    /// Which clock.
+    /// Clock name.
     pub clock: String,
-    /// Readings taken.
+    /// Number of readings.
     pub readings: usize,
-    /// Of them, how many differed from the one before.
+    /// Number of readings that differed from the previous one.
     pub steps: usize,
-    /// Least step, ns.
+    /// Smallest step, ns.
     pub least_ns: Option<f64>,
     /// Median step, ns.
     pub median_ns: Option<f64>,
-    /// Largest whole number of ns (of ticks) that divides every step, ns.
+    /// Largest whole number of ns (or ticks) that divides every step, ns.
     pub divisor_ns: Option<f64>,
-    /// What the kernel states, ns.
+    /// Resolution stated by the kernel, ns.
     pub stated_ns: Option<i64>,
-    /// Readings that lay before the one before them.
+    /// Number of readings before the previous one.
     pub backwards: usize,
 }
 
 /// Readings of all clocks within one bracket.
 #[derive(Clone, Debug, Serialize)]
 pub struct Together {
-    /// `CLOCK_MONOTONIC_RAW` in the middle, ns.
+    /// `CLOCK_MONOTONIC_RAW` at the middle, ns.
     pub raw: i64,
-    /// For each clock: its reading (ns, or ticks), the raw clock half-way between the readings around it, and the time
+    /// For each clock: its reading (ns or ticks), the midpoint of the raw clock readings around it, and the time
     /// between these two, ns.
     pub readings: Vec<(i64, i64, i64)>,
 }
 
-/// Measures, and tells every fact to `tell`, which answers whether to go on.
+/// Runs the survey and passes every fact to `tell`, which returns false to stop.
 pub fn measure(order: &Order, mut tell: impl FnMut(Fact) -> bool) {
     let mut refused = Vec::new();
     if let Some(core) = order.core
@@ -152,7 +152,7 @@ pub fn measure(order: &Order, mut tell: impl FnMut(Fact) -> bool) {
         }
         rest();
     }
-    // A comparison sleeps most of the time and needs no priority to be good: the narrowest of several brackets counts.
+    // A comparison mostly sleeps and works without priority, since only the narrowest of several brackets is used.
     let begin = clock::monotonic_raw();
     let length = Duration::from_secs_f64(order.seconds).as_nanos();
     let length = i64::try_from(length).unwrap_or(i64::MAX);
@@ -164,7 +164,7 @@ pub fn measure(order: &Order, mut tell: impl FnMut(Fact) -> bool) {
     }
 }
 
-/// Gives way now and then: real-time threads that never sleep are stopped by the kernel for tens of milliseconds.
+/// Sleeps at intervals, since the kernel stops real-time threads that never sleep for tens of milliseconds.
 fn rest() {
     std::thread::sleep(Duration::from_millis(20));
 }
@@ -229,7 +229,7 @@ fn cost(source: &ClockSource, ticks: &mut [i64], rate: f64, less: f64) -> Cost {
     }
 }
 
-/// Reads on until 2000 steps were seen, for 60 ms at most: a coarse clock moves every few milliseconds.
+/// Reads until 2000 steps were seen, for at most 60 ms: a coarse clock advances every few milliseconds.
 fn steps(source: &ClockSource, rate: f64) -> Step {
     let scale = if source.in_ticks() { rate } else { 1.0 };
     let begin = clock::monotonic_raw();
@@ -261,7 +261,7 @@ fn steps(source: &ClockSource, rate: f64) -> Step {
     }
 }
 
-/// For each clock the narrowest of nine brackets.
+/// Narrowest of nine brackets for each clock.
 fn together(clocks: &[ClockSource]) -> Together {
     let readings = clocks
         .iter()

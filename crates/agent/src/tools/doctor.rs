@@ -1,4 +1,4 @@
-//! What this host grants an instrument, and the cure for what it does not.
+//! Permissions and functions that this host grants an instrument, with remedies for missing ones.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use serde::Serialize;
 use wg_frame::time::WallNanos;
 use wg_net::{HardwareClock, TimestampSource, clock, host, realtime};
 
-/// Names of what is tried, in its order.
+/// Names of the checks, in order.
 pub const NAMES: [&str; 7] = [
     "sched-fifo",
     "mlockall",
@@ -19,28 +19,28 @@ pub const NAMES: [&str; 7] = [
     "user-namespaces",
 ];
 
-/// How late the thread of a sender or of a played network wakes up, ns.
+/// Wake-up latencies of a sender's or simulated network's thread, ns.
 #[derive(Clone, Copy, Debug)]
 pub struct WakeUps {
-    /// How many there were.
+    /// Number of wake-ups.
     pub n: usize,
-    /// Half of them were no later.
+    /// Median.
     pub p50_ns: i64,
-    /// 99 % were no later.
+    /// 99th percentile.
     pub p99_ns: i64,
-    /// None was later.
+    /// Maximum.
     pub max_ns: i64,
 }
 
-/// Sleeps some 400 times, 0.1 s in all, as such a thread does: on the last core, with real-time priority where it is
-/// granted. `None`: no thread could be had.
+/// Sleeps about 400 times, 0.1 s in total, under the conditions of such a thread: on the last core, with real-time
+/// priority if granted. `None`: no thread could be started.
 pub fn wake_ups() -> Option<WakeUps> {
     const TIMES: usize = 400;
     const PERIOD_NS: i64 = 250_000;
     const PRIORITY: u32 = 50;
     let thread = std::thread::Builder::new().spawn(|| {
         let last = std::thread::available_parallelism().map_or(0, |cores| cores.get() - 1);
-        // What is refused makes it late, which is what is asked.
+        // A refusal increases the latencies, which is what is measured.
         let _ = (realtime::bind_to_core(last), realtime::fifo(PRIORITY), realtime::no_timer_slack());
         let mut late: Vec<i64> = Vec::with_capacity(TIMES);
         let mut due = clock::realtime().get();
@@ -60,8 +60,8 @@ pub fn wake_ups() -> Option<WakeUps> {
     thread.ok()?.join().ok()
 }
 
-/// All findings. Changes nothing on the host or of this process: what has to be tried is tried in a thread or process
-/// of its own.
+/// All findings. Nothing is changed on the host or in this process: checks that need a trial run in a separate thread
+/// or process.
 pub fn examine() -> Vec<Finding> {
     let mut found = of_instrument();
     found.extend(crate::tsn::findings());
@@ -120,34 +120,34 @@ fn timestamps() -> std::io::Result<()> {
     }
 }
 
-/// What an interface can timestamp, and by which clock.
+/// Timestamping functions and clock of an interface.
 #[derive(Clone, Debug, Serialize)]
 pub struct InterfaceReport {
-    /// Its name.
+    /// Interface name.
     pub name: String,
-    /// Where frames that it sends are timestamped: `hardware`, `software` or `none`.
+    /// Source of timestamps of sent frames: `hardware`, `software` or `none`.
     pub transmit: &'static str,
-    /// Likewise of frames that it receives.
+    /// Source of timestamps of received frames, with the same values.
     pub receive: &'static str,
-    /// The clock it timestamps with, where it has one.
+    /// Clock of the timestamps, if any.
     pub clock: Option<String>,
-    /// How that clock is read together with the system's; `None` without one, or when it cannot be read.
+    /// Method of reading this clock together with the system clock; `None` without a clock or if it is unreadable.
     pub cross_timestamp: Option<&'static str>,
-    /// By how much such a reading may be off, ns.
+    /// Uncertainty of such a reading, ns.
     pub cross_timestamp_uncertainty_ns: Option<i64>,
-    /// Line rate in bit/s; `None` for virtual interfaces and those that are down.
+    /// Line rate in bit/s; `None` for virtual interfaces and those without link.
     pub rate_bps: Option<u64>,
-    /// All of it in one line, and why hardware is not used where there is some.
+    /// Summary in one line, with the reason if available hardware timestamps are not used.
     pub detail: String,
 }
 
-/// What each interface of this network namespace can timestamp. Changes nothing.
+/// Timestamping functions of all interfaces in this network namespace. Read-only.
 pub fn interfaces() -> Vec<InterfaceReport> {
     let found = wg_net::interfaces().unwrap_or_default();
     found.iter().map(|one| interface(&one.name)).collect()
 }
 
-/// What one interface can timestamp.
+/// Timestamping functions of one interface.
 pub fn interface(name: &str) -> InterfaceReport {
     let source = |source| match source {
         TimestampSource::Hardware => "hardware",
@@ -188,7 +188,7 @@ pub fn interface(name: &str) -> InterfaceReport {
     report
 }
 
-/// Facts of the host, for the run's manifest.
+/// Host facts for the run's manifest.
 pub fn host_facts() -> BTreeMap<String, String> {
     let read =
         |path: &str| fs::read_to_string(path).map_or_else(|_| "unknown".into(), |s| s.trim().to_owned());
@@ -202,7 +202,7 @@ pub fn host_facts() -> BTreeMap<String, String> {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     BTreeMap::from([
         ("kernel".into(), host::kernel_release()),
-        // Hosts with one boot have one real-time clock.
+        // Hosts with the same boot ID share a real-time clock.
         ("boot-id".into(), read("/proc/sys/kernel/random/boot_id")),
         ("cpu".into(), cpu),
         ("cores".into(), cores.to_string()),

@@ -1,16 +1,16 @@
-//! What the doctor finds.
+//! Findings of the doctor.
 
 use serde::Serialize;
 
-/// One thing the host grants or not.
+/// Result of one check of the host.
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
-    /// What.
+    /// Name of the check.
     pub name: &'static str,
-    /// Whether it is granted.
+    /// True if granted.
     pub granted: bool,
-    /// The value granted, or why not.
+    /// Granted value, or the reason for the refusal.
     pub detail: String,
-    /// What to do about it; empty when granted.
+    /// Remedy; empty if granted.
     pub cure: &'static str,
 }

@@ -1,25 +1,25 @@
-//! Where a setting was made: settings of a host do not outlast a boot, nor those of an interface the interface.
+//! Scope of a setting: host settings end with the boot, interface settings with the interface.
 
 use std::fs;
 
 use serde::{Deserialize, Serialize};
 
-/// A boot, a network namespace and an interface in it.
+/// Boot, network namespace and interface.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// The kernel's number of this boot.
+    /// Boot ID of the kernel.
     pub boot: String,
-    /// The network namespace.
+    /// Network namespace.
     pub space: String,
-    /// Index of the interface; 0: of the whole host.
+    /// Interface index; 0: the whole host.
     pub index: u32,
 }
 
 impl Place {
-    /// This boot, this thread's namespace, and an interface in it; without a name, the whole host.
+    /// Current boot, this thread's namespace and an interface in it; with an empty name, the whole host.
     ///
     /// # Errors
-    /// There is no such interface; one sentence.
+    /// The interface does not exist; one sentence.
     pub fn of(interface: &str) -> Result<Self, String> {
         let boot =
             fs::read_to_string("/proc/sys/kernel/random/boot_id").map_err(|error| error.to_string())?;

@@ -1,28 +1,28 @@
-//! A plain timer loop, as cyclictest runs it: sleep until an absolute instant, look at the clock, repeat.
+//! Timer loop like that of cyclictest: sleep until an absolute time, read the clock, repeat.
 //!
-//! It is what most programs that send at a period do, and so the measure for the schedule of a servicing thread, which
-//! wakes early and spins. Nothing is sent; what is left is the timer, the scheduler and the host.
+//! Most programs that send periodically work this way, so the loop is the reference for a servicing thread, which wakes
+//! early and spins. Nothing is sent; the results depend only on the timer, the scheduler and the host.
 
 use std::io;
 
 use wg_frame::time::WallNanos;
 use wg_net::{clock, realtime};
 
-/// What to run.
+/// Settings of the loop.
 #[derive(Clone, Copy, Debug)]
 pub struct Order {
-    /// Time between ticks, ns, more than 0.
+    /// Period of the ticks, ns, greater than 0.
     pub period_ns: i64,
     /// Number of ticks.
     pub count: usize,
-    /// Core to run on.
+    /// Core of the loop.
     pub core: Option<usize>,
-    /// Real-time priority to ask for; 0 for none.
+    /// Real-time priority to request; 0: none.
     pub priority: u32,
 }
 
-/// Runs the loop and tells, some ticks at a time, how late each came, ns; `tell` answers whether to go on. Returns
-/// what the host refused, as sentences. Ticks are not skipped: one that comes too late makes the next ones late.
+/// Runs the loop and passes the latencies of ticks, ns, to `tell` in batches; `tell` returns false to stop. Returns
+/// refused permissions, as sentences. No tick is skipped: a very late one delays the next ones.
 pub fn run(order: Order, mut tell: impl FnMut(&[i64]) -> bool) -> Vec<String> {
     let mut refused = Vec::new();
     let mut ask = |what: String, done: io::Result<()>| {
@@ -43,7 +43,7 @@ pub fn run(order: Order, mut tell: impl FnMut(&[i64]) -> bool) -> Vec<String> {
         "cores kept awake".into(),
         awake.as_ref().map(drop).map_err(|error| io::Error::other(error.to_string())),
     );
-    // About five times a second, so that progress is seen and telling stays rare.
+    // About five batches per second, which is enough to show progress at little cost.
     let batch = usize::try_from(200_000_000 / order.period_ns.max(1)).unwrap_or(1).clamp(1, 10_000);
     let mut late = Vec::with_capacity(batch);
     let mut due = clock::realtime().get() + order.period_ns;

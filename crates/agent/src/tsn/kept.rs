@@ -1,4 +1,4 @@
-//! What an agent changed, kept on the disk until it is taken off; and what is there at present.
+//! Stored changes of an agent until they are removed, and the current state of an interface.
 
 use std::path::Path;
 
@@ -9,13 +9,13 @@ use super::programs::Programs;
 use crate::remote::private_file;
 use crate::tools::place::Place;
 
-/// What was changed, and what was there before.
+/// Changes and the previous state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Kept {
     pub(super) interface: String,
     pub(super) changes: Changes,
     pub(super) before: Before,
-    /// Where it was changed.
+    /// Scope of the changes.
     pub(super) place: Option<Place>,
 }
 
@@ -25,7 +25,7 @@ impl Kept {
         private_file::write(file, &text).map_err(|error| format!("{}: {error}", file.display()))
     }
 
-    /// `None` where nothing is in force.
+    /// Stored changes; `None` if none are active.
     pub(super) fn read(file: &Path) -> Result<Option<Self>, String> {
         let text = private_file::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
         let Some(text) = text else { return Ok(None) };
@@ -38,23 +38,23 @@ impl Kept {
     }
 }
 
-/// A queue discipline at the root of an interface.
+/// Root queue discipline of an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Root {
     pub(super) kind: String,
-    /// 0: the kernel's own.
+    /// Handle; 0: the kernel's default.
     pub(super) handle: u16,
 }
 
-/// What is at an interface.
+/// Current state of an interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Present {
     pub(super) root: Option<Root>,
-    /// A queue discipline that filters hang at.
+    /// True if a queue discipline for filters is present.
     pub(super) filters: bool,
 }
 
-/// A line of `tc -j qdisc show`.
+/// Entry of `tc -j qdisc show`.
 #[derive(Deserialize)]
 struct Shown {
     kind: String,
@@ -64,7 +64,7 @@ struct Shown {
     root: bool,
 }
 
-/// What is at an interface now.
+/// Current state of an interface.
 pub(super) fn present(interface: &str, programs: &dyn Programs) -> Result<Present, String> {
     let arguments = ["-j", "qdisc", "show", "dev", interface].map(str::to_owned).to_vec();
     let told = programs.run(&Command { program: Program::Tc, arguments })?;
@@ -85,13 +85,13 @@ pub(super) fn read_present(told: &str) -> Option<Present> {
     Some(present)
 }
 
-/// The present number of combined channels in what `ethtool -l` prints: the second of its two lists.
+/// Current number of combined channels from `ethtool -l`: the second of its two lists.
 pub(super) fn channels(told: &str) -> Option<u16> {
     let (_, current) = told.split_once("Current hardware settings:")?;
     value_of(current, "Combined")?.parse().ok()
 }
 
-/// Whether the card filters, in what `ethtool -k` prints; `None` where it cannot.
+/// True if the card filters in hardware, from `ethtool -k`; `None` if it cannot.
 pub(super) fn filters_in_hardware(told: &str) -> Option<bool> {
     match value_of(told, "hw-tc-offload")? {
         "on" => Some(true),
@@ -101,13 +101,13 @@ pub(super) fn filters_in_hardware(told: &str) -> Option<bool> {
     }
 }
 
-/// What `ethtool --json --show-mm` tells of the MAC merge layer.
+/// MAC merge layer state from `ethtool --json --show-mm`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) struct MacMergeShown {
     pmac_enabled: bool,
     tx_enabled: bool,
-    /// It sends fragments: the other end was seen to take them, or nobody asked.
+    /// True if it sends fragments: the other end was verified, or verification is off.
     #[serde(default)]
     pub(super) tx_active: bool,
     tx_min_frag_size: u16,
@@ -128,7 +128,7 @@ impl MacMergeShown {
     }
 }
 
-/// The MAC merge layer in what `ethtool --json --show-mm` prints.
+/// MAC merge layer state in the output of `ethtool --json --show-mm`.
 pub(super) fn mac_merge(told: &str) -> Option<MacMergeShown> {
     let shown: Vec<MacMergeShown> = serde_json::from_str(told.trim()).ok()?;
     shown.into_iter().next()

@@ -1,9 +1,9 @@
-//! TSN settings of the interface under test: made before a run, taken off after it, whatever happens between.
+//! TSN settings of the interface under test, made before a run and always removed after it.
 //!
-//! What is run is made by [`wg_plan::host_tsn::commands`] from the validated plan; no caller's text reaches a program.
-//! Settings are made only where the host's own configuration allows it, on an interface that has the kernel's own queue
-//! discipline: what somebody else set is left alone and named. A file says what was changed before anything is, so that
-//! an agent that starts after one that was killed takes it off.
+//! [`wg_plan::host_tsn::commands`] generates the commands from the validated plan; no text from a caller reaches a
+//! program. Settings are made only if the host's own configuration permits them, and only on an interface with the
+//! kernel's default queue discipline; settings made by others are left unchanged and reported. A file lists the changes
+//! before they are made, so that the next agent can remove them if this one is killed.
 
 mod kept;
 mod programs;
@@ -27,26 +27,26 @@ use crate::control::role::{Fault, OpenError, Setup};
 use crate::proto;
 use crate::tools::place::Place;
 
-/// Looks at a MAC merge layer until the other end counts as one that takes no fragments, and the time between them: a
-/// try of the verification takes 128 ms at most, and there are three after the link is up.
+/// Number and interval of the checks of a MAC merge layer before the other end counts as not supporting fragments. A
+/// verification attempt takes up to 128 ms, and there are three after the link is up.
 const VERIFY_LOOKS: u32 = 30;
 const VERIFY_EVERY: Duration = Duration::from_millis(100);
 
-/// Settings that are in force until [`InForce::take_off`], or until this is dropped.
+/// Active settings, removed by [`InForce::take_off`] or on drop.
 #[derive(Debug)]
 pub struct InForce {
     file: PathBuf,
-    /// Held as long as they are in force: another agent of this folder leaves them alone.
+    /// Lock held while the settings are active, so that another agent of this folder leaves them unchanged.
     _lock: OwnedFd,
-    /// Taken off already.
+    /// True once the settings are removed.
     done: bool,
 }
 
 impl InForce {
-    /// Takes the settings off.
+    /// Removes the settings.
     ///
     /// # Errors
-    /// What could not be taken off, as a sentence. The next start of an agent tries again.
+    /// The settings that could not be removed, as a sentence. The next start of an agent tries again.
     pub fn take_off(mut self) -> Result<(), String> {
         self.done = true;
         take_off(&self.file, &Tools)
@@ -54,7 +54,7 @@ impl InForce {
 }
 
 impl Drop for InForce {
-    /// Of a run that could not be prepared, or that nobody finished.
+    /// Removal after a run that was not prepared or not finished.
     fn drop(&mut self) {
         if !self.done
             && let Err(problem) = take_off(&self.file, &Tools)
@@ -64,21 +64,21 @@ impl Drop for InForce {
     }
 }
 
-/// The file in an agent's folder that says what it changed of an interface.
+/// File in an agent's folder with its changes to an interface.
 pub fn state_file(folder: &Path, interface: &str) -> PathBuf {
     folder.join(format!("tsn-{interface}.json"))
 }
 
-/// Takes off what an agent that was killed left behind.
+/// Removes the settings left by a killed agent.
 ///
 /// # Errors
-/// Something cannot be taken off; one sentence.
+/// Some settings cannot be removed; one sentence.
 pub fn recover(folder: &Path) -> Result<(), String> {
     let entries = std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let left = names.filter_map(|name| {
         let interface = name.strip_prefix("tsn-")?.strip_suffix(".json")?;
-        // Without the lock an agent that lives sees to it.
+        // If the lock is held, the agent that holds it removes the settings.
         let _lock = lock(folder, interface).ok()?;
         take_off(&state_file(folder, interface), &Tools).err()
     });
@@ -86,7 +86,7 @@ pub fn recover(folder: &Path) -> Result<(), String> {
     if left.is_empty() { Ok(()) } else { Err(left.join("; ")) }
 }
 
-/// Says that settings of an interface, made by this folder's agent, are in force, until it is closed.
+/// Lock that marks settings of an interface by this folder's agent as active, until closed.
 fn lock(folder: &Path, interface: &str) -> Result<OwnedFd, String> {
     let path = folder.join(format!("tsn-{interface}.lock"));
     let file = File::create(&path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -98,12 +98,12 @@ fn lock(folder: &Path, interface: &str) -> Result<OwnedFd, String> {
     Ok(file.into())
 }
 
-/// Makes the settings that the plan has for this host; `None` without any, and where its card has them, which the
-/// network plays.
+/// Makes the settings of the plan for this host; `None` without settings, or if a card simulated by the network has
+/// them.
 ///
 /// # Errors
-/// They are not allowed, or the kernel, the card or the present state of the interface does not take them; nothing is
-/// changed then.
+/// The settings are not permitted, or not supported by the kernel, the card or the present state of the interface; in
+/// this case nothing is changed.
 pub fn make(setup: &Setup, grants: &mut Vec<proto::Grant>) -> Result<Option<InForce>, OpenError> {
     if setup.card {
         return Ok(None);
@@ -137,7 +137,7 @@ fn make_with(
 ) -> Result<Option<(InForce, Changes)>, String> {
     let file = state_file(folder, interface);
     let lock = lock(folder, interface)?;
-    // What an earlier run could not take off.
+    // Settings that an earlier run could not remove.
     take_off(&file, programs)?;
     let changes = commands::changes(&setup.network, run, setup.node);
     let before = look(&changes, interface, programs)?;
@@ -156,7 +156,7 @@ fn make_with(
     Ok(Some((in_force, changes)))
 }
 
-/// Waits until fragments are sent: until the other end of the cable was seen to take them.
+/// Waits until fragments are sent, that is, until the other end of the cable is verified.
 fn verified(interface: &str, programs: &dyn Programs) -> Result<(), String> {
     let mut status = String::new();
     for look in 0..VERIFY_LOOKS {
@@ -182,7 +182,7 @@ fn read_mac_merge(interface: &str, told: &str) -> Result<kept::MacMergeShown, St
     })
 }
 
-/// What there is before anything is changed; refused where somebody set something.
+/// State before any change; an error if it contains settings of others.
 fn look(changes: &Changes, interface: &str, programs: &dyn Programs) -> Result<Before, String> {
     let present = kept::present(interface, programs)?;
     if let Some(root) = present.root.filter(|root| changes.root && root.handle != 0) {
@@ -216,7 +216,7 @@ fn look(changes: &Changes, interface: &str, programs: &dyn Programs) -> Result<B
     Ok(before)
 }
 
-/// Takes off what a file says was made, as far as it is still there and ours; then the file goes.
+/// Removes the settings listed in a file, as far as they are present and unchanged, then the file.
 fn take_off(file: &Path, programs: &dyn Programs) -> Result<(), String> {
     let Some(kept) = Kept::read(file)? else { return Ok(()) };
     let Kept { interface, changes, before, place } = &kept;
@@ -225,7 +225,7 @@ fn take_off(file: &Path, programs: &dyn Programs) -> Result<(), String> {
             "TSN settings of {interface} could not be taken off: {why}; the next start of the agent tries again"
         )
     };
-    // After a boot, or of an interface that was made anew, nothing of it is in force: what is there is somebody else's.
+    // After a reboot, or on a recreated interface, none of them is active and anything present belongs to others.
     let here = Place::of(interface).is_ok_and(|now| place.as_ref().is_none_or(|then| *then == now));
     if here {
         let present = kept::present(interface, programs).map_err(left)?;
@@ -239,7 +239,7 @@ fn take_off(file: &Path, programs: &dyn Programs) -> Result<(), String> {
     std::fs::remove_file(file).map_err(|error| format!("{}: {error}; remove it", file.display()))
 }
 
-/// Idle slopes and schedules are of the rate in the test.
+/// Checks the link rate, on which idle slopes and schedules depend.
 fn check_rate(setup: &Setup, tsn: &HostTsn, interface: &str) -> Result<(), OpenError> {
     if tsn.classes.is_empty() {
         return Ok(());
@@ -259,7 +259,7 @@ fn check_rate(setup: &Setup, tsn: &HostTsn, interface: &str) -> Result<(), OpenE
     }
 }
 
-/// What is in force, for the report.
+/// Active settings, for the report.
 fn described(tsn: &HostTsn, changes: &Changes) -> proto::Grant {
     let mut parts = Vec::new();
     if changes.root {
@@ -283,7 +283,7 @@ fn described(tsn: &HostTsn, changes: &Changes) -> proto::Grant {
     proto::Grant { name: "host-tsn".into(), granted: true, detail: parts.join(", ") }
 }
 
-/// A schedule by TAI where nobody told the kernel how far TAI is ahead.
+/// Warning for a schedule in TAI if the kernel's TAI offset is not set.
 fn tai(tsn: &HostTsn) -> Option<proto::Grant> {
     let by_kernel = tsn.schedule.is_some() && tsn.offload != TsnOffload::Full
         || tsn.ingress.iter().any(|rule| rule.gate.is_some() && !rule.offload);
@@ -301,7 +301,7 @@ fn tai(tsn: &HostTsn) -> Option<proto::Grant> {
     })
 }
 
-/// What could not be taken off, for the report.
+/// Settings that could not be removed, for the report.
 pub fn left_behind(problem: String) -> proto::Grant {
     crate::console::complain(&problem);
     proto::Grant { name: "host-tsn".into(), granted: false, detail: problem }

@@ -1,5 +1,5 @@
-//! The programs of the host that make settings: found in the system's folders only, started without a shell and with an
-//! environment of their own.
+//! Programs of the host that make settings: located only in system folders, and started without a shell and with a
+//! fixed environment.
 
 use std::path::PathBuf;
 use std::process::{Command as Process, Output, Stdio};
@@ -7,32 +7,32 @@ use std::time::Duration;
 
 use wg_plan::host_tsn::commands::{Command, Program};
 
-/// Where the distributions have them; a path of the environment is not looked at.
+/// Folders used by the distributions; the PATH of the environment is ignored.
 const FOLDERS: [&str; 4] = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"];
 
-/// What runs commands.
+/// Runner of commands.
 pub(super) trait Programs {
-    /// What the program printed.
+    /// Runs a command and returns its output.
     ///
     /// # Errors
-    /// Why it did not do it, as a sentence.
+    /// The reason for the failure, as a sentence.
     fn run(&self, command: &Command) -> Result<String, String>;
 
-    /// All that the program says, whether it did it or not: how to call it, which some say as an error.
+    /// Complete output regardless of success, for usage texts that some programs print as an error.
     fn said(&self, command: &Command) -> String {
         self.run(command).unwrap_or_else(|refusal| refusal)
     }
 
-    /// Waits, where something takes a while.
+    /// Waits for a slow operation.
     fn pause(&self, length: Duration) {
         std::thread::sleep(length);
     }
 }
 
-/// Those of this host.
+/// Programs of this host.
 pub(super) struct Tools;
 
-/// Where a program of the host is.
+/// Path of a program on this host.
 pub(super) fn found(program: Program) -> Option<PathBuf> {
     FOLDERS.iter().map(|folder| PathBuf::from(folder).join(program.name())).find(|path| path.is_file())
 }
@@ -66,7 +66,7 @@ impl Programs for Tools {
     fn run(&self, command: &Command) -> Result<String, String> {
         let done = Self::output(command)?;
         let said = String::from_utf8_lossy(&done.stderr);
-        // tc goes on where a message was too short for its arguments, and sends what fitted.
+        // tc continues if its arguments do not fit in a message, and sends only a part.
         if done.status.success() && !said.contains("ERROR") {
             return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
         }
@@ -74,7 +74,7 @@ impl Programs for Tools {
     }
 }
 
-/// What a program's refusal means, with the cure where it is known.
+/// Explanation of a program's error, with the remedy if known.
 pub(super) fn explained(command: &Command, said: &str) -> String {
     let kind = kind_of(command);
     let module = |prefix: &str, what: &str| {
@@ -121,7 +121,7 @@ pub(super) fn explained(command: &Command, said: &str) -> String {
     format!("{line}{cure} (`{}`)", command.line())
 }
 
-/// The queue discipline that a command is about.
+/// Queue discipline that a command concerns.
 fn kind_of(command: &Command) -> &str {
     let known = ["taprio", "mqprio", "cbs", "etf", "clsact"];
     let named = command.arguments.iter().map(String::as_str).find(|argument| known.contains(argument));

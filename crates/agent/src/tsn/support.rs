@@ -1,4 +1,4 @@
-//! What this host has of what TSN settings need: the kernel's modules, the programs, the offset of TAI.
+//! Support for TSN settings on this host: kernel modules, programs, TAI offset.
 
 use wg_plan::host_tsn::commands::{Command, Program};
 
@@ -6,10 +6,10 @@ use super::programs::{Programs, Tools, found};
 use crate::tools::finding::Finding;
 use wg_net::{clock, host};
 
-/// The first kernel whose queue disciplines take preemptable classes.
+/// First kernel version with preemptible classes in queue disciplines.
 const PREEMPTS_SINCE: [u32; 2] = [6, 4];
 
-/// The kernel's parts, each with what it is for.
+/// Kernel modules with their purpose.
 const PARTS: [&str; 10] = [
     "sch_taprio",
     "sch_mqprio",
@@ -23,7 +23,7 @@ const PARTS: [&str; 10] = [
     "act_gate",
 ];
 
-/// What is there and what is missing. Loads nothing and changes nothing.
+/// Findings on available and missing parts. Read-only; loads no module.
 pub fn findings() -> Vec<Finding> {
     let folder = format!("/lib/modules/{}", host::kernel_release());
     let lists: Vec<String> = ["modules.builtin", "modules.dep"]
@@ -66,7 +66,7 @@ pub fn findings() -> Vec<Finding> {
     vec![kernel, programs, preemption(&host::kernel_release(), &Tools), tai]
 }
 
-/// Whether kernel and programs know preemptable classes; what the card can, its settings show when they are made.
+/// Support of kernel and programs for preemptible classes; that of the card is known only when settings are made.
 pub(super) fn preemption(release: &str, programs: &dyn Programs) -> Finding {
     const NAME: &str = "tsn-preemption";
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|part| part.parse::<u32>().ok());
@@ -94,7 +94,7 @@ pub(super) fn preemption(release: &str, programs: &dyn Programs) -> Finding {
     )
 }
 
-/// Those of `parts` that are neither loaded nor on a list of modules.
+/// Members of `parts` that are neither loaded nor in a module list.
 pub(super) fn missing<'a>(parts: &[&'a str], lists: &[String], loaded: &str) -> Vec<&'a str> {
     let there = |part: &str| {
         loaded.lines().any(|line| line.split_whitespace().next() == Some(part))

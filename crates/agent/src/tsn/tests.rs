@@ -221,7 +221,7 @@ fn what_fails_half_way_is_taken_back() {
     assert!(!state_file(&folder.0, "lo").exists());
 }
 
-/// Of a card that preempts: frames of the low class give way.
+/// Card with frame preemption: frames of the low class are preemptible.
 fn preempting(folder: &Path) -> Setup {
     let mut setup = setup(folder);
     let tsn = setup.network.nodes[0].tsn.as_mut().expect("it has some");

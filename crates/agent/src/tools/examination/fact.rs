@@ -1,31 +1,31 @@
-//! What is seen of a host, and what cannot be.
+//! Facts about a host, including those that cannot be determined.
 
 use serde::{Serialize, Serializer};
 
-/// What a fact says.
+/// Value of a fact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Value {
-    /// Yes or no.
+    /// Boolean value.
     Truth(bool),
-    /// In the unit that ends the fact's name.
+    /// Number in the unit at the end of the fact's name.
     Number(i64),
     /// One word or line.
     Text(String),
-    /// Several.
+    /// List of words or lines.
     Texts(Vec<String>),
 }
 
-/// One thing seen of the host, or not.
+/// Fact about the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fact {
-    /// What.
+    /// Name of the fact.
     pub name: &'static str,
-    /// Of which interface; empty for the whole host.
+    /// Name of the interface; empty for the whole host.
     pub interface: String,
-    /// What was seen, or why nothing can be.
+    /// Value, or the reason why it cannot be determined.
     pub seen: Result<Value, String>,
-    /// What belongs to it, in words; mostly nothing.
+    /// Additional remark; usually empty.
     pub note: String,
 }
 

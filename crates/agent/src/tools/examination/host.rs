@@ -13,13 +13,13 @@ use super::texts;
 use super::tree::Tree;
 use crate::tools::doctor;
 
-/// Programs that set clocks, as the kernel names their processes (15 letters).
+/// Programs that set clocks, by process name as the kernel shows it (15 characters).
 const CLOCK_PROGRAMS: [&str; 7] =
     ["chronyd", "ntpd", "phc2sys", "ptp4l", "systemd-timesyn", "timemaster", "ts2phc"];
-/// Bytes of a kernel's configuration, at most.
+/// Maximum size of a kernel configuration, bytes.
 const LARGEST_CONFIGURATION: u64 = 4 << 20;
 
-/// All of them.
+/// All facts of the host.
 pub(super) fn facts(tree: &Tree) -> Vec<Fact> {
     let mut facts = clock_facts(tree);
     facts.extend(kernel_facts(tree));
@@ -31,12 +31,12 @@ pub(super) fn facts(tree: &Tree) -> Vec<Fact> {
     facts
 }
 
-/// What is known once it was tried; not while that would disturb a run, whose pages and threads a try would hold up.
+/// Facts that need a trial; omitted if it would disturb a run, whose pages and threads it would delay.
 pub(super) fn tried(disturbs: bool) -> Vec<Fact> {
     let why = "a run is prepared or in progress, which trying would disturb";
     let untried = doctor::NAMES.map(|name| Fact::of::<bool>(name, Err(why.into())));
     let (untried, findings) = if disturbs {
-        // What the kernel has for TSN is looked up, not tried.
+        // TSN support of the kernel is looked up without a trial.
         (untried.to_vec(), crate::tsn::findings())
     } else {
         (Vec::new(), doctor::examine())
@@ -81,9 +81,9 @@ fn clock_facts(tree: &Tree) -> Vec<Fact> {
     ]
 }
 
-/// Which of [`CLOCK_PROGRAMS`] run, where the processes of others can be seen.
+/// Running programs of [`CLOCK_PROGRAMS`], if other users' processes are visible.
 fn clock_programs(tree: &Tree) -> Result<Vec<String>, String> {
-    // A /proc that hides the processes of others has not even the first.
+    // A /proc that hides other users' processes hides even process 1.
     tree.read("/proc/1/comm").map_err(|why| format!("the processes of others are hidden: {why}"))?;
     let numbers = tree.names("/proc")?;
     let running: BTreeSet<String> = numbers
@@ -109,7 +109,7 @@ fn kernel_facts(tree: &Tree) -> Vec<Fact> {
     ]
 }
 
-/// The text of the running kernel's configuration.
+/// Configuration text of the running kernel.
 fn configuration(tree: &Tree) -> Result<String, String> {
     const PACKED: &str = "/proc/config.gz";
     if let Ok(packed) = tree.bytes(PACKED) {
@@ -142,7 +142,7 @@ fn processor_facts(tree: &Tree) -> Vec<Fact> {
     ]
 }
 
-/// Kernels print `(null)` where nobody set any.
+/// Kernels print `(null)` for an unset value.
 fn none_if_null(told: &str) -> String {
     if told == "(null)" { String::new() } else { told.to_owned() }
 }
@@ -154,7 +154,7 @@ fn cpus(tree: &Tree, folder: &str) -> Result<Vec<String>, String> {
     Ok(tree.names(folder)?.into_iter().filter(is_cpu).collect())
 }
 
-/// The governors in use.
+/// Frequency governors in use.
 fn governors(tree: &Tree, folder: &str) -> Result<Vec<String>, String> {
     let mut found = BTreeSet::new();
     let mut why = "the kernel sets no frequencies here (no cpufreq)".to_owned();
@@ -174,7 +174,7 @@ struct IdleState {
     latency_us: i64,
 }
 
-/// States of rest that processors may enter, each once, with the time it takes to wake from them.
+/// Idle states of the processors, without duplicates, with their exit latencies.
 fn idle_states(tree: &Tree, folder: &str) -> Result<Vec<IdleState>, String> {
     let mut found: Vec<IdleState> = Vec::new();
     let mut any = false;
@@ -198,7 +198,7 @@ fn idle_states(tree: &Tree, folder: &str) -> Result<Vec<IdleState>, String> {
 }
 
 fn limit_facts(tree: &Tree) -> Vec<Fact> {
-    // -1 stands for "unlimited".
+    // -1 means "unlimited".
     let limit = |resource| Ok(getrlimit(resource).current.map_or(-1, signed));
     let socket = |name: &str| {
         let path = format!("/proc/sys/net/core/{name}");
@@ -300,7 +300,7 @@ mod tests {
     fn what_no_file_says_is_not_known() {
         let (_, tree) = planted("empty", &[]);
         for fact in [clock_facts(&tree), kernel_facts(&tree), processor_facts(&tree)].concat() {
-            // Asked of the kernel, not read from files.
+            // Queried from the kernel, not read from files.
             if !fact.name.starts_with("clock-") && fact.name != "cores" {
                 assert!(fact.seen.is_err(), "{fact:?}");
             }

@@ -11,7 +11,7 @@ use super::texts;
 use super::tree::Tree;
 use crate::tools::doctor;
 
-/// Features of drivers by the kernel's names, and what they are called as facts.
+/// Driver features by kernel name, and their fact names.
 const FEATURES: [(&str, &str); 6] = [
     ("offload-gro", "rx-gro"),
     ("offload-gro-hardware", "rx-gro-hw"),
@@ -21,7 +21,7 @@ const FEATURES: [(&str, &str); 6] = [
     ("vlan-filter", "rx-vlan-filter"),
 ];
 
-/// All of them.
+/// All facts of the interface.
 pub(super) fn facts(tree: &Tree, name: &str) -> Vec<Fact> {
     let shown = shown_in_sys(tree, name);
     let mut facts = link_facts(tree, name, &shown);
@@ -32,8 +32,8 @@ pub(super) fn facts(tree: &Tree, name: &str) -> Vec<Fact> {
     facts.into_iter().map(|fact| fact.on(name)).collect()
 }
 
-/// Whether `/sys` shows this interface and not one of the same name in another network namespace: it shows the
-/// namespace it was mounted in.
+/// Checks that `/sys` shows this interface and not one of the same name in another network namespace, since `/sys`
+/// shows the namespace in which it was mounted.
 fn shown_in_sys(tree: &Tree, name: &str) -> Result<(), String> {
     let elsewhere = || "/sys shows another network namespace here".to_owned();
     let index = wg_net::interface_named(name).map_err(|error| error.to_string())?.index;
@@ -43,7 +43,7 @@ fn shown_in_sys(tree: &Tree, name: &str) -> Result<(), String> {
     if shown == i64::from(index) && same { Ok(()) } else { Err(elsewhere()) }
 }
 
-/// The address of an Ethernet interface; loopback has zeroes.
+/// MAC address of an Ethernet interface; zeros for loopback.
 fn mac(name: &str) -> Result<String, String> {
     let told = wg_net::hardware_address(name).map_err(|error| error.to_string())?;
     let bytes = if name == "lo" { Some([0; 6]) } else { told };
@@ -112,8 +112,7 @@ fn driver_facts(name: &str) -> Vec<Fact> {
     facts
 }
 
-/// By how many queues frames come, when the kernel takes them out of these, and what XDP programs and sockets find
-/// there.
+/// Receive queues, interrupt coalescing, and XDP programs and sockets on the queues.
 fn queue_facts(tree: &Tree, name: &str, shown: &Result<(), String>) -> Vec<Fact> {
     let set = |what: &str| {
         shown.clone().and_then(|()| {
@@ -144,7 +143,7 @@ fn feature(called: &'static str, kernel: &str, features: &io::Result<BTreeMap<St
     Fact::of(called, seen.map(|one| one.active)).noted(if fixed { "the driver has it fixed" } else { "" })
 }
 
-/// Why a driver does not tell.
+/// Reason why a driver does not report a value.
 fn refusal(error: &io::Error) -> String {
     if error.kind() == io::ErrorKind::Unsupported {
         return "its driver has no such setting, or does not tell".into();
@@ -168,17 +167,17 @@ fn kernel_facts(tree: &Tree, name: &str, shown: &Result<(), String>) -> Vec<Fact
     ]
 }
 
-/// What the kernel goes by is the greater of two settings (ip-sysctl, `rp_filter`).
+/// The kernel uses the greater of two settings (ip-sysctl, `rp_filter`).
 fn reverse_path_filter(tree: &Tree, name: &str) -> Result<i64, String> {
     let of = |which: &str| tree.number(&format!("/proc/sys/net/ipv4/conf/{which}/rp_filter"));
     Ok(of("all")?.max(of(name)?))
 }
 
-/// Which processors take the interrupts of an interface: `NUMBER: CPUS` for each.
+/// Processors that handle the interrupts of an interface: `NUMBER: CPUS` for each.
 fn interrupt_cpus(tree: &Tree, name: &str) -> Result<Vec<String>, String> {
     let device = format!("/sys/class/net/{name}/device");
     let is_virtio = tree.read(&format!("{device}/modalias")).is_ok_and(|told| told.starts_with("virtio:"));
-    // Those of a virtio device are its bus device's.
+    // The interrupts of a virtio device are those of its bus device.
     let of = if is_virtio { format!("{device}/../msi_irqs") } else { format!("{device}/msi_irqs") };
     let own = tree.names(&of).unwrap_or_default();
     let mut numbers: Vec<u32> = own.iter().filter_map(|number| number.parse().ok()).collect();

@@ -1,6 +1,6 @@
-//! What this host is like, as far as it bears on a measurement: facts, each with its value or why it cannot be read.
+//! Properties of this host that affect measurements: facts, each with a value or the reason why it is unknown.
 //!
-//! Nothing is judged here and nothing is changed: `python/wiregauge/examining` judges the facts of one host or of many.
+//! Nothing is evaluated or changed here: `python/wiregauge/examining` evaluates the facts of one or more hosts.
 
 mod fact;
 mod host;
@@ -13,8 +13,8 @@ pub use fact::{Fact, Value};
 use crate::proto;
 use crate::remote::allowance::Allowance;
 
-/// Facts of the host and of its interfaces but loopback, those that `wanted` names. What has to be tried to be known is
-/// not tried where that would disturb a run.
+/// Facts of the host and of its interfaces except loopback that `wanted` selects. With `disturbs`, facts that need a
+/// trial are omitted, since it would disturb a run.
 pub fn examine(wanted: impl Fn(&str) -> bool, disturbs: bool) -> Vec<Fact> {
     let tree = tree::Tree::here();
     let mut facts = host::facts(&tree);
@@ -27,10 +27,10 @@ pub fn examine(wanted: impl Fn(&str) -> bool, disturbs: bool) -> Vec<Fact> {
     facts
 }
 
-/// The answer to the call: of one interface, or of all that callers may use.
+/// Reply to the call: facts of one interface, or of all that callers may use.
 ///
 /// # Errors
-/// There is no such interface, or the host allows no test on it.
+/// The interface does not exist, or the host does not permit tests on it.
 pub fn answer(
     request: &proto::ExamineRequest,
     allowance: Option<&Allowance>,

@@ -1,6 +1,6 @@
-//! What texts of the kernel say: its options, its interrupts, its version.
+//! Parsers of kernel texts: options, interrupts, version.
 
-/// Options of a kernel that measurements with time-aware queues, clocks and sockets rest on.
+/// Kernel options needed for measurements with time-aware queues, clocks and sockets.
 const OPTIONS: [&str; 14] = [
     "CONFIG_HIGH_RES_TIMERS",
     "CONFIG_NETWORK_PHY_TIMESTAMPING",
@@ -18,7 +18,7 @@ const OPTIONS: [&str; 14] = [
     "CONFIG_XDP_SOCKETS",
 ];
 
-/// `NAME=y`, `NAME=m` or `NAME=n` for each of [`OPTIONS`], from the text of a kernel's configuration.
+/// `NAME=y`, `NAME=m` or `NAME=n` for each of [`OPTIONS`], from a kernel configuration.
 pub(super) fn options(configuration: &str) -> Vec<String> {
     let set = |name: &str| {
         let value = configuration.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
@@ -27,13 +27,13 @@ pub(super) fn options(configuration: &str) -> Vec<String> {
     OPTIONS.iter().map(|name| set(name)).collect()
 }
 
-/// How a kernel preempts, from `/proc/sys/kernel/version`: `PREEMPT_RT`, `PREEMPT_DYNAMIC`, `PREEMPT` or `none`.
+/// Preemption model from `/proc/sys/kernel/version`: `PREEMPT_RT`, `PREEMPT_DYNAMIC`, `PREEMPT` or `none`.
 pub(super) fn preemption(version: &str) -> String {
     let word = version.split_ascii_whitespace().find(|word| word.starts_with("PREEMPT"));
     word.unwrap_or("none").to_owned()
 }
 
-/// Numbers of the interrupts that `/proc/interrupts` names after an interface: `eth0`, `eth0-rx-1`, `mlx5@eth0`.
+/// Interrupt numbers that `/proc/interrupts` lists for an interface: `eth0`, `eth0-rx-1`, `mlx5@eth0`.
 pub(super) fn interrupts_of(text: &str, interface: &str) -> Vec<u32> {
     let belongs = |word: &str| {
         let start = word.rfind('@').map_or(word, |at| &word[at + 1..]);

@@ -1,4 +1,4 @@
-//! The files in which the kernel tells of itself, below a root: `/`, or a folder of a test.
+//! Kernel information files below a root: `/`, or a folder in tests.
 
 use std::fs;
 use std::io;
@@ -6,11 +6,11 @@ use std::io;
 use std::path::Path;
 use std::path::PathBuf;
 
-/// Where they are.
+/// Root of the files.
 pub(crate) struct Tree(PathBuf);
 
 impl Tree {
-    /// Those of this host.
+    /// Files of this host.
     pub(crate) fn here() -> Self {
         Self("/".into())
     }
@@ -20,24 +20,24 @@ impl Tree {
         Self(root.to_owned())
     }
 
-    /// A file's text without the white space around it; else why there is none.
+    /// Text of a file without surrounding white space, or the reason why it is unreadable.
     pub(crate) fn read(&self, path: &str) -> Result<String, String> {
         let told = fs::read_to_string(self.at(path)).map_err(|error| reason(path, &error))?;
         Ok(told.trim().to_owned())
     }
 
-    /// A file's bytes.
+    /// Bytes of a file.
     pub(crate) fn bytes(&self, path: &str) -> Result<Vec<u8>, String> {
         fs::read(self.at(path)).map_err(|error| reason(path, &error))
     }
 
-    /// A file that holds a number.
+    /// Number in a file.
     pub(crate) fn number(&self, path: &str) -> Result<i64, String> {
         let text = self.read(path)?;
         text.parse().map_err(|_| format!("{path} holds no number but \"{text}\""))
     }
 
-    /// The names in a folder, in order.
+    /// Sorted names in a folder.
     pub(crate) fn names(&self, path: &str) -> Result<Vec<String>, String> {
         let entries = fs::read_dir(self.at(path)).map_err(|error| reason(path, &error))?;
         let mut names: Vec<String> =
@@ -46,7 +46,7 @@ impl Tree {
         Ok(names)
     }
 
-    /// Whether there is such a file or folder.
+    /// True if the file or folder exists.
     pub(crate) fn has(&self, path: &str) -> bool {
         self.at(path).exists()
     }
@@ -56,7 +56,7 @@ impl Tree {
     }
 }
 
-/// Why a file cannot be read, in words.
+/// Reason why a file is unreadable.
 fn reason(path: &str, error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => format!("there is no {path} here"),

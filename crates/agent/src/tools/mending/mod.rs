@@ -1,9 +1,8 @@
-//! Sets a host for measuring, and sets it again as it was.
+//! Sets a host for measurements and restores its previous settings.
 //!
-//! What can be set is a closed list of [`Fix`]es, none of which outlasts a boot, and none of which touches firewalls,
-//! clocks or addresses. Before anything is set, its former value is on the disk: whoever is killed in between leaves
-//! enough behind for the next to restore. Only what still has the value that was set here is restored; what somebody
-//! else has changed since stays theirs.
+//! The settings are a closed list of [`Fix`]es that do not survive a reboot and do not affect firewalls, clocks or
+//! addresses. The previous value is stored on the disk before a change, so that the next process can restore it if this
+//! one is killed. Only settings that still have the value set here are restored; later changes by others are kept.
 
 mod settings;
 
@@ -26,28 +25,28 @@ use crate::remote::audit::{Audit, Entry};
 use crate::remote::private_file;
 use crate::tools::place::Place;
 
-/// Name of the file of former values.
+/// File of previous values.
 const FILE: &str = "changed.json";
-/// Beside it: held while it is read and written.
+/// Lock file, held while the file is read and written.
 const LOCK: &str = "changed.lock";
 
-/// In the audit log: what no caller asked for.
+/// Caller name in the audit log for changes by the agent itself.
 const OWN: &str = "this agent";
 
-/// A setting that was changed.
+/// Changed setting.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Change {
-    /// By which fix.
+    /// Name of the fix.
     pub fix: String,
-    /// Of which interface; empty: of the whole host.
+    /// Name of the interface; empty for the whole host.
     pub interface: String,
-    /// What.
+    /// Name of the setting.
     pub setting: String,
-    /// Its value before.
+    /// Previous value.
     pub before: String,
-    /// Its value now.
+    /// New value.
     pub after: String,
-    /// Why it was not changed; empty where it was.
+    /// Reason why it was not changed; empty if it was.
     pub refused: String,
 }
 
@@ -58,7 +57,7 @@ impl From<Change> for proto::Change {
     }
 }
 
-/// A former value, as it is kept.
+/// Stored previous value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Kept {
     fix: String,
@@ -67,41 +66,41 @@ struct Kept {
     before: String,
     after: String,
     place: Place,
-    /// Of the session it was changed for; none: until somebody asks.
+    /// Session for which it was changed; `None`: kept until requested.
     session: Option<String>,
 }
 
-/// Which changes are to be undone.
+/// Changes to be undone.
 #[derive(Clone, Copy, Debug)]
 pub enum Undo<'a> {
-    /// All of them.
+    /// All changes.
     All,
-    /// Those made for sessions that are over, where these go on; what is of the whole host stays while any does.
+    /// Changes of ended sessions; settings of the whole host remain while any session is active.
     Ended {
-        /// Sessions that go on.
+        /// Active sessions.
         live: &'a [Vec<u8>],
     },
 }
 
-/// Who sets and restores, and where former values are kept.
+/// Changes and restores settings, and stores their previous values.
 pub struct Mending {
     folder: PathBuf,
     settings: Box<dyn Settings>,
     audit: Option<Arc<Audit>>,
-    /// Callers of one agent wait for one another here; those of other processes at the file.
+    /// Serializes the callers of one agent; other processes are excluded by the lock file.
     turn: Mutex<()>,
 }
 
 impl Mending {
-    /// Former values are kept in `folder`, which is this user's alone; each change goes into `audit` as well.
+    /// Stores previous values in `folder`, which must be private to this user, and logs each change to `audit`.
     pub fn in_folder(folder: &Path, audit: Option<Arc<Audit>>) -> Self {
         Self { folder: folder.to_owned(), settings: Box::new(Host), audit, turn: Mutex::default() }
     }
 
-    /// Applies fixes to an interface, and those of the whole host to the host. What is well already is not changed.
+    /// Applies fixes to an interface, and host-wide fixes to the host. Suitable settings are not changed.
     ///
     /// # Errors
-    /// There is no such interface, or former values cannot be kept: nothing was changed then.
+    /// The interface does not exist, or previous values cannot be stored; in this case nothing was changed.
     pub fn mend(
         &self,
         interface: &str,
@@ -134,7 +133,7 @@ impl Mending {
                 self.keep(&kept)?;
                 match self.write(setting, of, &change) {
                     Ok(now) if now == change.after => {}
-                    // The driver's nearest value is what is compared when it is restored.
+                    // The value the driver selected is the one to compare on restoration.
                     Ok(now) => {
                         if let Some(last) = kept.last_mut() {
                             last.after.clone_from(&now);
@@ -158,7 +157,7 @@ impl Mending {
         Ok(changes)
     }
 
-    /// Sets it and reads what has come of it: drivers round values, and some take one and do nothing.
+    /// Sets the value and reads it back, since drivers round values and some ignore them.
     fn write(&self, setting: Setting, interface: &str, change: &Change) -> Result<String, String> {
         self.settings.write(setting, interface, &change.after)?;
         let now = self.settings.read(setting, interface)?;
@@ -168,7 +167,7 @@ impl Mending {
         Ok(now)
     }
 
-    /// What is to be changed of a setting; `None` where it is well, or the driver has none such.
+    /// Required change of a setting; `None` if it is suitable or the driver does not have it.
     fn due(&self, fix: Fix, setting: Setting, interface: &str) -> Option<Change> {
         let before = self.settings.read(setting, interface).ok()?;
         let after = setting.wanted(&before, &self.settings.filter_of_all())?;
@@ -182,11 +181,10 @@ impl Mending {
         })
     }
 
-    /// Sets again what was changed, last things first. What cannot be restored from here is told, and kept where that
-    /// may change.
+    /// Restores changed settings in reverse order. Failures are reported, and kept if a later attempt may succeed.
     ///
     /// # Errors
-    /// Former values cannot be read.
+    /// Previous values are unreadable.
     pub fn restore(&self, which: Undo<'_>, who: &str) -> io::Result<Vec<Change>> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.folder.join(FILE).exists() {
@@ -220,7 +218,7 @@ impl Mending {
         Ok(changes)
     }
 
-    /// What came of restoring one setting, and whether its former value is still needed.
+    /// Result of restoring one setting, and true if its previous value is still needed.
     fn undo(&self, one: &Kept) -> (Option<Change>, bool) {
         let mut change = Change {
             fix: one.fix.clone(),
@@ -266,10 +264,10 @@ impl Mending {
         }
     }
 
-    /// The answer to the call.
+    /// Reply to the call.
     ///
     /// # Errors
-    /// There is no such interface or fix, the host allows no test on it, or former values cannot be kept.
+    /// The interface or fix does not exist, the host permits no test on it, or previous values cannot be stored.
     pub fn answer(
         &self,
         request: &proto::MendRequest,
@@ -291,21 +289,21 @@ impl Mending {
         Ok(proto::MendReply { changes: changes.into_iter().map(Into::into).collect() })
     }
 
-    /// The answer to the call.
+    /// Reply to the restore call.
     ///
     /// # Errors
-    /// Former values cannot be read.
+    /// Previous values are unreadable.
     pub fn answer_restore(&self, who: &str) -> Result<proto::RestoreReply, Status> {
         let changes = self.restore(Undo::All, who).map_err(unkept)?;
         Ok(proto::RestoreReply { changes: changes.into_iter().map(Into::into).collect() })
     }
 
-    /// Restores what was changed for sessions that are over; `live` are those that go on.
+    /// Restores changes of ended sessions; `live` are the active ones.
     pub fn end_sessions(&self, live: &[Vec<u8>]) {
         self.restore_and_tell(Undo::Ended { live });
     }
 
-    /// Restores all there is: what an agent before this one left, or this one when it ends.
+    /// Restores all changes: those left by a previous agent, or this agent's at its end.
     pub fn restore_all(&self) {
         self.restore_and_tell(Undo::All);
     }
@@ -332,7 +330,7 @@ impl Mending {
         audit.write(&Entry { who, from: None, call, refused, done: Some(&done) });
     }
 
-    /// Until what is returned is dropped, no other process changes anything.
+    /// Lock that excludes changes by other processes until dropped.
     fn locked(&self) -> io::Result<File> {
         private_file::enter(&self.folder)?;
         let file = File::options().create(true).truncate(false).write(true).open(self.folder.join(LOCK))?;
@@ -361,10 +359,10 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The fixes of a request.
+/// Fixes of a request.
 ///
 /// # Errors
-/// One is none; there are which.
+/// An unknown name, with the list of known ones.
 pub fn fixes_named<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Vec<Fix>, String> {
     names
         .into_iter()

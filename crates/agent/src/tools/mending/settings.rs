@@ -1,4 +1,4 @@
-//! What may be set of a host, a closed list, and how each setting is read and written as a text.
+//! Closed list of changeable host settings, each readable and writable as text.
 
 use std::fmt;
 use std::fs;
@@ -20,34 +20,34 @@ const FEATURES: [&str; 8] = [
     "tx-tcp-mangleid-segmentation",
     "tx-generic-segmentation",
 ];
-/// What the sockets of an agent ask for as their buffers, bytes.
+/// Buffer size that an agent's sockets request, bytes.
 const LARGE_BUFFER: u64 = 8 << 20;
-/// How soon a link goes down that is negotiated anew, and how long that takes at most.
+/// Time within which a link goes down for renegotiation, and maximum time of the renegotiation.
 const GOES_DOWN_WITHIN: Duration = Duration::from_millis(200);
 const COMES_UP_WITHIN: Duration = Duration::from_secs(10);
 const CPUS: &str = "/sys/devices/system/cpu";
 
-/// A fix that a caller may ask for.
+/// Fix that a caller may request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fix {
-    /// Frames are neither merged nor split.
+    /// Disables merging and splitting of frames.
     Offloads,
-    /// Every frame interrupts.
+    /// One interrupt per frame.
     Coalescing,
-    /// Links do not sleep.
+    /// Disables Energy-Efficient Ethernet.
     Eee,
-    /// No pause frames.
+    /// Disables pause frames.
     Pause,
-    /// Frames from addresses that are reached another way are taken.
+    /// Accepts frames from addresses with a route through another interface.
     ReversePathFilter,
-    /// Sockets may have large buffers.
+    /// Permits large socket buffers.
     SocketBuffers,
-    /// Processors keep their frequency.
+    /// Fixed processor frequency.
     Governor,
 }
 
 impl Fix {
-    /// All there are.
+    /// All fixes.
     pub const ALL: [Self; 7] = [
         Self::Offloads,
         Self::Coalescing,
@@ -58,7 +58,7 @@ impl Fix {
         Self::Governor,
     ];
 
-    /// As callers name it.
+    /// Name for callers.
     pub fn name(self) -> &'static str {
         match self {
             Self::Offloads => "offloads",
@@ -71,22 +71,22 @@ impl Fix {
         }
     }
 
-    /// The fix of this name.
+    /// Fix by name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|fix| fix.name() == name)
     }
 
-    /// It changes one interface, not the whole host.
+    /// True if it changes one interface and not the whole host.
     pub fn is_of_interface(self) -> bool {
         !matches!(self, Self::SocketBuffers | Self::Governor)
     }
 
-    /// Changing it may have the link negotiated anew, which takes seconds.
+    /// True if the change may renegotiate the link, which takes seconds.
     pub(super) fn renegotiates(self) -> bool {
         matches!(self, Self::Eee | Self::Pause | Self::Coalescing)
     }
 
-    /// What it sets.
+    /// Settings of the fix.
     pub(super) fn settings(self) -> Vec<Setting> {
         match self {
             Self::Offloads => FEATURES.map(Setting::Feature).to_vec(),
@@ -100,7 +100,7 @@ impl Fix {
     }
 }
 
-/// Numbers of the processors whose frequency is governed.
+/// Numbers of processors with frequency control.
 fn processors() -> Vec<u32> {
     let entries = fs::read_dir(CPUS).into_iter().flatten().flatten();
     let mut numbers: Vec<u32> = entries
@@ -111,10 +111,10 @@ fn processors() -> Vec<u32> {
     numbers
 }
 
-/// One setting.
+/// Changeable setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Setting {
-    /// Of [`FEATURES`].
+    /// One of [`FEATURES`].
     Feature(&'static str),
     Coalescing,
     Eee,
@@ -141,7 +141,7 @@ impl fmt::Display for Setting {
 }
 
 impl Setting {
-    /// The setting that is shown so; a stored name can be no other.
+    /// Setting by its displayed name; stored names have no other form.
     pub(super) fn shown_as(text: &str) -> Option<Self> {
         if let Some(name) = text.strip_prefix("feature ") {
             return FEATURES.into_iter().find(|known| *known == name).map(Self::Feature);
@@ -160,13 +160,14 @@ impl Setting {
         simple.into_iter().find(|setting| setting.to_string() == text)
     }
 
-    /// What a measurement wants, where that is not what is set; `of_all` is the reverse-path filter of all interfaces.
+    /// Value required for measurements, if it differs from `now`; `of_all` is the reverse-path filter of all
+    /// interfaces.
     pub(super) fn wanted(self, now: &str, of_all: &str) -> Option<String> {
         let wanted = match self {
             Self::Feature(_) | Self::Eee => "off".to_owned(),
             Self::Coalescing => {
                 let now = coalescing_of(now)?;
-                // Some drivers take no number of frames: one that is 0 stays so.
+                // Some drivers have no frame count; a value of 0 is kept.
                 let wanted = Coalescing {
                     rx_usecs: 0,
                     rx_frames: now.rx_frames.min(1),
@@ -178,7 +179,7 @@ impl Setting {
                 shown_coalescing(wanted)
             }
             Self::Pause => shown_pause(Pause { autonegotiated: false, rx: false, tx: false }),
-            // The greater of both settings counts, and that of all interfaces is not this interface's to change.
+            // The greater of both settings applies, and the one for all interfaces is not changed for one interface.
             Self::ReversePathFilter => {
                 let strict = if now == "0" { of_all == "1" } else { now == "1" };
                 (if strict { "2" } else { now }).to_owned()
@@ -191,22 +192,21 @@ impl Setting {
     }
 }
 
-/// Where settings are: the host, or a test's stand-in for it.
+/// Access to settings of the host, or of its replacement in tests.
 pub(super) trait Settings: Send + Sync {
-    /// What is set.
+    /// Current value.
     fn read(&self, setting: Setting, interface: &str) -> Result<String, String>;
-    /// Sets it.
+    /// Sets a value.
     fn write(&self, setting: Setting, interface: &str, value: &str) -> Result<(), String>;
-    /// The reverse-path filter of all interfaces.
+    /// Reverse-path filter of all interfaces.
     fn filter_of_all(&self) -> String;
-    /// Waits until the link of an interface that was up is up again, for a moment.
+    /// Waits for a limited time until the link of an interface is up again after a change.
     fn await_link(&self, interface: &str);
-    /// What tells an interface from another of its name, later or in another network namespace; of the host, its boot
-    /// alone.
+    /// Identifies an interface beyond its name, across time and network namespaces; for the host, its boot.
     fn place(&self, interface: &str) -> Result<Place, String>;
 }
 
-/// This host.
+/// Settings of this host.
 pub(super) struct Host;
 
 impl Settings for Host {
@@ -260,7 +260,7 @@ impl Settings for Host {
     fn await_link(&self, interface: &str) {
         let up = || {
             let told = fs::read_to_string(format!("/sys/class/net/{interface}/carrier"));
-            // One that cannot be asked is not waited for.
+            // An interface whose state is unreadable is not waited for.
             told.map_or(true, |told| told.trim() == "1")
         };
         std::thread::sleep(GOES_DOWN_WITHIN);
@@ -282,7 +282,7 @@ fn why(error: &io::Error) -> String {
     error.to_string()
 }
 
-/// The file of a setting that is in one. An interface's name has no slash, or would be no interface's.
+/// File of a setting, if it has one. Interface names contain no slash.
 fn file(setting: Setting, interface: &str) -> Result<String, String> {
     match setting {
         Setting::ReversePathFilter if !interface.is_empty() && !interface.contains('/') => {
