@@ -16,7 +16,7 @@ use wg_frame::time::{RunTime, Span};
 pub struct TableLimits {
     /// Greatest number of addresses.
     pub entries: usize,
-    /// How long it takes to enter an address. Until then the address is unknown, and no other is entered.
+    /// Time to enter an address. Until then the address is unknown, and no other is entered.
     pub entry_time: Span,
     /// Entries that were not seen for longer are forgotten (IEEE Std 802.1Q-2022, 8.8.3).
     pub ageing: Span,
@@ -36,7 +36,7 @@ struct Station {
 pub(crate) struct AddressTable {
     limits: TableLimits,
     stations: BTreeMap<u64, Station>,
-    /// The same entries in the order of their last use.
+    /// Entries in the order of their last use.
     by_age: BTreeSet<(RunTime, u64)>,
     /// End of the entry of the address that is being learnt.
     busy_until: RunTime,

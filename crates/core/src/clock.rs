@@ -170,7 +170,7 @@ pub struct DisciplinedClock {
     oscillator: Oscillator,
     /// Reading as a function of the oscillator's count.
     course: Course,
-    /// The same without steps, from 0 at the run's epoch.
+    /// Course without steps, from 0 at the run's epoch.
     unstepped: Course,
     granularity_ps: i64,
     changed: RunTime,
@@ -269,7 +269,7 @@ impl DisciplinedClock {
 }
 
 impl LocalClock for DisciplinedClock {
-    /// What the clock shows at `time`, rounded down to its granularity.
+    /// Reading of the clock at `time`, rounded down to its granularity.
     ///
     /// A reading beyond ±106 days is shown as the greatest or least [`LocalTime`].
     fn read(&self, time: RunTime) -> LocalTime {

@@ -1,4 +1,4 @@
-//! When a core wants to be called again.
+//! Times at which a core needs to be called again.
 
 use wg_frame::time::RunTime;
 

@@ -447,7 +447,7 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         self.outputs.pop_front()
     }
 
-    /// When [`handle_deadline`](Self::handle_deadline) will have something to do.
+    /// Time of the next action of [`handle_deadline`](Self::handle_deadline).
     #[inline]
     pub fn next_deadline(&self) -> Deadline {
         let handed = self.handed.front().map_or(Deadline::NEVER, |&(at, _)| Deadline::at(at));

@@ -1,4 +1,4 @@
-//! When a sender means to send: traffic generators as iterators over intended times.
+//! Intended send times of a sender: traffic generators as iterators.
 //!
 //! A generator owns no random source and no clock: the exponential one takes uniform samples as an iterator, and
 //! all yield instants the driver is to keep, late or not. Intended times never drift: the k-th is computed from

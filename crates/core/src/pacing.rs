@@ -16,7 +16,7 @@
 
 use wg_frame::time::{RunTime, Span};
 
-/// What a sender keeps when a message is late.
+/// Property that a sender preserves when a message is late.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 pub enum Pacing {

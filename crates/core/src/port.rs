@@ -76,7 +76,7 @@ pub struct Port<S> {
     selection: S,
 }
 
-/// What a selection sees of a port at an instant.
+/// State of a port that a selection sees at an instant.
 macro_rules! moment {
     ($port:expr, $now:expr, $device:expr) => {
         Moment { now: $now, clock: &$device.clock, line: $port.rate, queues: &$port.queues }
@@ -210,7 +210,7 @@ impl<S: TransmissionSelection> Port<S> {
         self.watch(device);
     }
 
-    /// When [`handle_deadline`](Self::handle_deadline) may have something to do.
+    /// Time of the next possible action of [`handle_deadline`](Self::handle_deadline).
     #[inline]
     pub fn next_deadline<C: LocalClock>(&self, device: &NodeShared<C>) -> Deadline {
         let Line::FreeAt(free_at) = self.line else { return Deadline::NEVER };

@@ -77,7 +77,7 @@ impl Fill {
     }
 }
 
-/// Which queue or buffer was full.
+/// Queue or buffer that was full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Full {
     /// The queue of its class.

@@ -65,7 +65,7 @@ pub struct Moment<'a, C> {
 }
 
 impl<C> Moment<'_, C> {
-    /// How long a frame occupies the line, with the gap after it.
+    /// Time for which a frame occupies the line, including the gap after it.
     #[inline]
     pub const fn occupation(&self, frame: &Frame) -> Span {
         self.line.occupation(frame.length)
@@ -87,7 +87,7 @@ pub struct Newcomer<'a> {
 /// Whether the first frame of a queue may begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// It may begin now.
+    /// Start permitted now.
     Now,
     /// Not before this instant, which is later than the moment of the call; ask again then.
     NotBefore(RunTime),

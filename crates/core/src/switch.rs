@@ -287,7 +287,7 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         self.outputs.pop_front()
     }
 
-    /// When [`handle_deadline`](Self::handle_deadline) will have something to do.
+    /// Time of the next action of [`handle_deadline`](Self::handle_deadline).
     #[inline]
     pub fn next_deadline(&self) -> Deadline {
         let nothing_waits = self.device.buffer.is_idle() && !self.device.follows;

@@ -259,7 +259,7 @@ impl VirtualLinkLayer {
         None
     }
 
-    /// When [`poll_departure`](Self::poll_departure) will return a frame.
+    /// Time at which [`poll_departure`](Self::poll_departure) returns a frame.
     #[inline]
     pub fn next_deadline(&self) -> Deadline {
         Deadline::at(self.earliest)

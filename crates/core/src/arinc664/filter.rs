@@ -15,7 +15,7 @@ use wg_frame::ethernet::MacAddress;
 
 use super::{MAX_FRAME_LEN, SHORTEST_FRAME_LEN, VirtualLinkId};
 
-/// What the filter sees of a frame.
+/// Properties of a frame that the filter checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
     /// Destination address.
@@ -39,7 +39,7 @@ pub struct Entry {
     pub lmax: u16,
 }
 
-/// Why a frame was refused.
+/// Reason why a frame was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilterDrop {
     /// The number of bits was no multiple of eight.

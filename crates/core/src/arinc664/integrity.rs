@@ -39,7 +39,7 @@ pub const fn successor(number: u8) -> u8 {
     if number == u8::MAX { 1 } else { number + 1 }
 }
 
-/// Why a frame is taken to be part of the sequence.
+/// Reason why a frame is accepted as part of the sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Continuity {
     /// The first one after the receiver's reset.

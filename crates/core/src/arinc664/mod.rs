@@ -62,7 +62,7 @@ impl Bag {
     }
 }
 
-/// What a virtual link may send: one frame of at most `lmax` bytes in every BAG.
+/// Contract of a virtual link: one frame of at most `lmax` bytes in every BAG.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",

@@ -23,10 +23,10 @@ use wg_frame::time::{RunTime, Span};
 
 use super::{Contract, VirtualLinkId};
 
-/// What a frame is charged.
+/// Basis of the charge for a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Its own length.
+    /// Length of the frame.
     ByteBased,
     /// Smax, whatever its length: counts frames.
     FrameBased,
@@ -39,10 +39,10 @@ pub enum Verdict {
     Conforming,
     /// The frame does not conform and was not charged; it would have passed `early_by` later.
     Excess {
-        /// How much too early the frame came.
+        /// Time by which the frame came too early.
         early_by: Span,
     },
-    /// It costs more than a full account holds, so it would never pass, and was not charged.
+    /// Cost above the capacity of a full account: the frame can never pass, and was not charged.
     BeyondAccount,
 }
 
@@ -132,7 +132,7 @@ pub struct InputPolicer {
     accounts: Vec<(VirtualLinkId, Account)>,
 }
 
-/// The same virtual link has two accounts at one port: the plan's fault.
+/// Two accounts of one virtual link at one port, an error of the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} has two accounts at one input port; give it one")]
 pub struct TwoAccounts(pub VirtualLinkId);

@@ -48,7 +48,7 @@ pub struct SkewError {
     pub limit: Span,
 }
 
-/// What becomes of a frame that passed its network's integrity check.
+/// Decision on a frame that passed its network's integrity check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Deliver it.
@@ -58,7 +58,7 @@ pub enum Decision {
     },
     /// Discard it: the copy from the other network was forwarded.
     SecondCopy {
-        /// How much earlier the first copy arrived.
+        /// Time by which the first copy arrived earlier.
         skew: Span,
     },
 }
@@ -168,14 +168,14 @@ fn is_older(number: u8, latest: u8) -> bool {
     number != 0 && latest != 0 && (1..=127).contains(&((255 + i32::from(latest) - i32::from(number)) % 255))
 }
 
-/// Why a receiver dropped a frame.
+/// Reason why a receiver dropped a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceptionDrop {
-    /// It failed the integrity check of its network.
+    /// Failed integrity check of its network.
     Integrity(Discontinuity),
-    /// It was the second copy, this much after the first.
+    /// Second copy, this much after the first.
     SecondCopy {
-        /// How much earlier the first copy arrived.
+        /// Time by which the first copy arrived earlier.
         skew: Span,
     },
 }
@@ -183,7 +183,7 @@ pub enum ReceptionDrop {
 /// A frame to deliver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// How it continues its network's sequence.
+    /// Continuation of its network's sequence.
     pub continuity: Continuity,
     /// A younger frame was delivered before it.
     pub overtaken: bool,

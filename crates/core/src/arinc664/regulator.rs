@@ -55,7 +55,7 @@ pub struct Eligible<F> {
     pub eligible_at: RunTime,
 }
 
-/// Why a frame was refused.
+/// Reason why a frame was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefusalReason {
     /// The FIFO of the sub-virtual-link is full.
@@ -115,7 +115,7 @@ pub struct Regulator<F> {
     turn: usize,
     /// Earliest eligible time of the next frame.
     gap_ends: RunTime,
-    /// The same instant as elapsed time of the end system's clock since the epoch.
+    /// Same instant as elapsed time of the end system's clock since the epoch.
     gap_elapsed: Span,
     /// The latest instant of any call.
     now: RunTime,
@@ -219,7 +219,7 @@ impl<F> Regulator<F> {
         Some(Eligible { frame: waiting.frame, sub_virtual_link: chosen, eligible_at })
     }
 
-    /// When the next frame becomes eligible, if one waits.
+    /// Time at which the next frame becomes eligible, if one waits.
     pub fn next_deadline(&self) -> Deadline {
         self.first_arrival().map(|first| first.max(self.gap_ends)).into()
     }
@@ -264,7 +264,7 @@ pub fn output_jitter(contracts: impl IntoIterator<Item = Contract>, line_rate: u
     TECHNOLOGICAL_JITTER.checked_add(Span::of_bits(bytes * 8, line_rate)?)
 }
 
-/// How one frame's real start compares with its eligible time.
+/// Comparison of a frame's actual start with its eligible time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JitterVerdict {
     /// Delayed by this much, within the budget.

@@ -38,7 +38,7 @@ pub struct Collection {
     /// The integration cycle of the frames.
     pub cycle: u32,
     first: LocalTime,
-    /// How much later than the first each further frame was permanent, ascending.
+    /// Delays of each further frame's permanence after the first, ascending.
     after: Vec<Span>,
     members: u32,
     /// Number of observation windows so far.

@@ -101,7 +101,7 @@ impl CompressionMaster {
         self.outputs.pop_front()
     }
 
-    /// When [`handle_deadline`](Self::handle_deadline) has something to do.
+    /// Time of the next action of [`handle_deadline`](Self::handle_deadline).
     pub fn next_deadline(&self) -> LocalTime {
         let cycle = if self.is_cyclic() { self.cycle.next(&self.parameters).0 } else { NEVER };
         let pending = self.pending.iter().map(|(at, ..)| *at).min().unwrap_or(NEVER);

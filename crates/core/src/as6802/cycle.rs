@@ -5,7 +5,7 @@ use wg_frame::time::Span;
 use super::{CHANNELS, Clique, Parameters};
 use crate::clock::LocalTime;
 
-/// What happens next in a cycle.
+/// Next event in a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// The cycle begins: masters send, and asynchronous and relative cliques are detected.
@@ -31,7 +31,7 @@ pub(super) struct Cycle {
     phase: Phase,
     /// Offset in the cycle at which the compressed frame is expected.
     scheduled: Span,
-    /// How much earlier a faulty master begins its cycle.
+    /// Time by which a faulty master begins its cycle earlier.
     lead: Span,
     best: [Option<Best>; CHANNELS],
     /// Masters out of schedule: two, reset in turn, so that one always covers a whole cycle and more.

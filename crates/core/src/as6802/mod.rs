@@ -128,7 +128,7 @@ impl State {
     }
 }
 
-/// Which clique detection found the device outside the majority.
+/// Clique detection that found the device outside the majority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Clique {
     /// Too few masters are in schedule.
@@ -169,7 +169,7 @@ pub enum Output {
     Membership(u32),
 }
 
-/// How a synchronisation master behaves: correctly, or with one of the single faults of the fault hypothesis.
+/// Behaviour of a synchronisation master: correct, or with one of the single faults of the fault hypothesis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 pub enum Behaviour {
@@ -187,7 +187,7 @@ pub enum Behaviour {
 }
 
 impl Behaviour {
-    /// How much earlier than scheduled the master acts.
+    /// Time by which the master acts earlier than scheduled.
     const fn lead(self) -> Span {
         match self {
             Self::Early(by) | Self::Inconsistent(by) => by,

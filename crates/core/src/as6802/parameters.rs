@@ -226,7 +226,7 @@ impl Parameters {
         self.receive_pit()
     }
 
-    /// How long acknowledgements may pass after a coldstart frame did.
+    /// Time for which acknowledgements may pass after a coldstart frame did.
     pub fn acknowledge_enabled(&self) -> Span {
         times(self.receive_pit() + self.coldstart_offset(), i64::from(self.channels)) + self.precision
     }
@@ -236,12 +236,12 @@ impl Parameters {
         self.acknowledge_enabled() + self.precision
     }
 
-    /// How long a compression master waits for integration frames after an acknowledgement.
+    /// Time for which a compression master waits for integration frames after an acknowledgement.
     pub fn wait_for_integration(&self) -> Span {
         self.receive_pit() + self.acknowledge_offset() + self.precision
     }
 
-    /// How long a device listens: two cycles, in which a synchronised cluster is heard, and a coldstart in progress.
+    /// Listening time of a device: two cycles, in which a synchronised cluster is heard, and a coldstart in progress.
     pub fn listen_timeout(&self) -> Span {
         times(self.integration_cycle, 2) + self.acknowledge_enabled() + self.acknowledge_offset()
     }

@@ -31,7 +31,7 @@ pub struct StackCosts {
     pub receive: Cost,
 }
 
-/// When the interface interrupts the host for frames in the ring.
+/// Time at which the interface interrupts the host for frames in the ring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",
@@ -42,7 +42,7 @@ pub enum Interrupts {
     /// As soon as a frame is in the ring.
     #[default]
     EachFrame,
-    /// When `frames` are in the ring, or when the first has waited for `wait`.
+    /// Once `frames` are in the ring, or the first has waited for `wait`.
     Coalesced {
         /// Frames that raise it at once; at least 1.
         frames: u32,
@@ -93,7 +93,7 @@ pub struct HostConfig {
     pub backlog: u32,
     /// Capacity of the receive ring, in frames.
     pub ring: u32,
-    /// When the interface interrupts the host.
+    /// Times at which the interface interrupts the host.
     pub interrupts: Interrupts,
     /// Time from the interrupt, or the poll, to the driver's look at the ring.
     pub interrupt_latency: Span,

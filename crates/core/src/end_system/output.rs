@@ -52,7 +52,7 @@ pub enum Output {
         frame: Frame,
         /// Output port, from 0.
         port: usize,
-        /// Which edge of the fragment.
+        /// Edge of the fragment.
         edge: FragmentEdge,
     },
     /// A frame, or one of its copies, ended here.
@@ -84,7 +84,7 @@ pub enum Output {
         /// The frame.
         frame: Frame,
     },
-    /// Where [copies are followed](Host::follow_copies): what became of a frame.
+    /// Fate of a frame, if [copies are followed](Host::follow_copies).
     Follow {
         /// The frame.
         frame: Frame,

@@ -38,7 +38,7 @@ pub use streams::{Elimination, Handled, Relay, Replication, StreamId, StreamTabl
 /// Sequence numbers of a redundancy tag: RecovSeqSpace and GenSeqSpace.
 pub const SEQUENCE_SPACE: u32 = 1 << 16;
 
-/// How far `number` lies after `reference`, between −32 768 and 32 767: the delta of 7.4.3.4 and 7.4.3.5.
+/// Distance of `number` after `reference`, between −32 768 and 32 767: the delta of 7.4.3.4 and 7.4.3.5.
 #[expect(clippy::cast_possible_wrap, reason = "the wrap is the rule")]
 pub const fn delta(number: u16, reference: u16) -> i16 {
     number.wrapping_sub(reference) as i16

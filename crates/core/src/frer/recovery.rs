@@ -6,7 +6,7 @@ use super::SEQUENCE_SPACE;
 use super::matching::MatchRecovery;
 use super::vector::{Judgement, VectorRecovery};
 
-/// How repeated numbers are recognised (frerSeqRcvyAlgorithm).
+/// Detection of repeated numbers (frerSeqRcvyAlgorithm).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Algorithm {
@@ -54,16 +54,16 @@ pub enum RecoveryError {
     Reset(Span),
 }
 
-/// What the recovery function decides about a frame.
+/// Decision of the recovery function on a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// It passes: the first with its number.
+    /// Accepted: the first frame with its number.
     Pass,
-    /// It is discarded: its number came before.
+    /// Discarded: its number came before.
     Repeated,
-    /// It is discarded: its number is beyond the history.
+    /// Discarded: its number is beyond the history.
     Rogue,
-    /// It is discarded: it has no number.
+    /// Discarded: it has no number.
     Tagless,
 }
 
@@ -82,7 +82,7 @@ pub struct Counters {
     pub lost: u64,
     /// Frames without a number.
     pub tagless: u64,
-    /// How often the timer ran out.
+    /// Number of timeouts.
     pub resets: u64,
 }
 

@@ -80,7 +80,7 @@ pub enum StreamTableError {
     Recovery(#[from] RecoveryError),
 }
 
-/// What becomes of a frame.
+/// Decision on a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handled {
     /// A frame that belongs to no stream here.
@@ -334,7 +334,7 @@ impl StreamTable {
     }
 }
 
-/// Why a frame is discarded; `None`: it passes.
+/// Reason why a frame is discarded; `None`: it passes.
 const fn cause_of(decision: Decision) -> Option<Cause> {
     match decision {
         Decision::Pass => None,

@@ -11,16 +11,16 @@ use super::delta;
 /// Decision of the algorithm about a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Judgement {
-    /// It passes; this many numbers left the history that never came.
+    /// Accepted; this many numbers left the history without arriving.
     Pass {
-        /// It is not the number after the highest one so far.
+        /// True if the number does not follow the highest one so far.
         out_of_order: bool,
-        /// How many of the numbers that left the history never came.
+        /// Count of numbers that left the history without arriving.
         lost: u32,
     },
-    /// It came before.
+    /// Repeated number.
     Repeated,
-    /// It is beyond the history.
+    /// Number beyond the history.
     Rogue,
 }
 

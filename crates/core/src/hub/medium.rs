@@ -77,12 +77,12 @@ pub enum HubError {
     Delay(Span, Span),
 }
 
-/// Why a frame was not sent.
+/// Reason why a frame was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HubDrop {
-    /// It collided at each of its 16 attempts.
+    /// Collision at each of its 16 attempts.
     ExcessiveCollisions,
-    /// It collided more than 512 bit times after its beginning.
+    /// Collision more than 512 bit times after its beginning.
     LateCollision,
 }
 
@@ -156,14 +156,14 @@ pub enum Output<F> {
         station: usize,
         /// Index of the sending station.
         from: usize,
-        /// When its last bit came.
+        /// Time of its last bit.
         at: RunTime,
         /// The frame.
         frame: F,
     },
 }
 
-/// Why a frame was refused.
+/// Reason why a frame was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HubRefusal<F> {
     /// The station's queue is full.
@@ -183,7 +183,7 @@ pub enum BackoffError {
     OutOfRange {
         /// The number of slots given.
         slots: u16,
-        /// Its exclusive upper bound.
+        /// Exclusive upper bound.
         limit: u16,
     },
 }

@@ -44,7 +44,7 @@ pub enum Effect {
     Fragment {
         /// The frame.
         frame: Frame,
-        /// Which edge of the fragment.
+        /// Edge of the fragment.
         edge: FragmentEdge,
     },
     /// A frame ended here.
@@ -54,11 +54,11 @@ pub enum Effect {
         /// The reason.
         cause: Cause,
     },
-    /// What became of a copy, where copies are followed.
+    /// Fate of a copy, if copies are followed.
     Follow {
         /// The frame.
         frame: Frame,
-        /// What became of it.
+        /// Fate of the copy.
         life: Life,
     },
 }

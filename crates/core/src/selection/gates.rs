@@ -40,7 +40,7 @@ pub enum MacOperation {
     Release,
 }
 
-/// How long before an entry the MAC is held or released.
+/// Time before an entry at which the MAC is held or released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HoldAdvances {
     /// Advance of a hold (`holdAdvance`): shorter than the released time before it.
@@ -94,7 +94,7 @@ struct Entry {
 struct List {
     base: i64,
     cycle: i64,
-    /// When the next list takes over.
+    /// Start of the next list.
     ends: i64,
     /// Beginning of the last cycle.
     last: i64,

@@ -42,12 +42,12 @@ use crate::selection::CreditCourse;
 use crate::tte::access::{DeltaRaster, Integration, MediaAccess};
 use crate::tte::schedule::PortSchedule;
 
-/// What becomes of a waiting frame when its window closes.
+/// Treatment of a waiting frame when its window closes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missed {
-    /// It waits for the next window of its flow.
+    /// Waits for the next window of its flow.
     Keep,
-    /// It is dropped with [`Cause::MissedWindow`].
+    /// Dropped with [`Cause::MissedWindow`].
     Drop,
 }
 
@@ -56,13 +56,13 @@ pub enum Missed {
 pub struct WindowConfig {
     /// Windows of the flows; a window's flow is the critical-traffic identifier of its frames.
     pub schedule: PortSchedule,
-    /// How other frames are kept out of the windows.
+    /// Protection of the windows against other frames.
     pub integration: Integration,
     /// Delta raster, in addition; `None`: none.
     pub raster: Option<DeltaRaster>,
     /// Capacity of each flow's queue in frames; at least 1.
     pub frames: u32,
-    /// What becomes of a frame that misses its window.
+    /// Treatment of a frame that misses its window.
     pub missed: Missed,
 }
 

@@ -7,14 +7,14 @@ use crate::clock::LocalClock;
 use crate::frame::Frame;
 use crate::queue::Capacity;
 
-/// When a frame is forwarded.
+/// Time at which a frame is forwarded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum ForwardingMode {
-    /// When all of it has arrived.
+    /// After its last bit has arrived.
     #[default]
     StoreAndForward,
-    /// When its header has arrived, if the egress port is idle and as fast as the ingress port.
+    /// After its header has arrived, if the egress port is idle and as fast as the ingress port.
     CutThrough,
 }
 
@@ -27,7 +27,7 @@ pub enum Verdict {
     BridgeAs {
         /// Internal priority value in this switch; `None`: unchanged.
         priority: Option<u8>,
-        /// Whether it becomes drop eligible.
+        /// True if the frame becomes drop eligible.
         drop_eligible: bool,
     },
     /// Forward it out of this port, as a frame of a virtual link. VLANs are ignored.

@@ -37,7 +37,7 @@ pub enum Output {
         frame: Frame,
         /// Egress port.
         port: usize,
-        /// Which edge of the fragment.
+        /// Edge of the fragment.
         edge: FragmentEdge,
     },
     /// A copy of a frame ended here.
@@ -49,13 +49,13 @@ pub enum Output {
         /// The reason.
         cause: Cause,
     },
-    /// What became of a copy, where [copies are followed](super::Switch::follow_copies).
+    /// Fate of a copy, if [copies are followed](super::Switch::follow_copies).
     Follow {
         /// The frame.
         frame: Frame,
         /// Egress port of the copy; the ingress port for a frame that became several.
         port: usize,
-        /// What became of it.
+        /// Fate of the copy.
         life: Life,
     },
 }

@@ -36,7 +36,7 @@ use wg_frame::time::{RunTime, Span};
 use super::schedule::PortSchedule;
 use crate::clock::{LocalClock, LocalTime};
 
-/// How other traffic is kept from delaying time-triggered frames.
+/// Protection of time-triggered frames against delay by other traffic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Integration {
@@ -102,7 +102,7 @@ pub struct RasterError {
 pub struct RasterPhase {
     /// Whether the slot is for time-triggered frames, or for all others.
     pub time_triggered: bool,
-    /// When the other phase begins.
+    /// Start of the other phase.
     pub ends: LocalTime,
 }
 

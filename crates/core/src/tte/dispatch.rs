@@ -19,7 +19,7 @@ pub use wg_frame::tte::TransparentClock;
 
 use crate::clock::LocalTime;
 
-/// What becomes of messages that come faster than the schedule sends.
+/// Treatment of messages that come faster than the schedule sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortMode {
     /// The last one wins (state message). The cards of the MAPS evaluation behave so: of several messages within one
@@ -299,10 +299,10 @@ pub fn permanence_pit(
     Ok(receive_pit + (max_transmission_delay - shown))
 }
 
-/// Why a frame was not held.
+/// Reason why a frame was not held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotHeld {
-    /// Its permanence delay is negative.
+    /// Negative permanence delay.
     TooLongUnderway(TooLongUnderway),
     /// The queue holds its greatest number of frames.
     Full {

@@ -51,7 +51,7 @@ pub enum ScheduleFault {
     Period {
         /// Index of the window.
         window: usize,
-        /// Its period.
+        /// Period.
         period: Span,
         /// The cycle.
         cycle: Span,
@@ -61,7 +61,7 @@ pub enum ScheduleFault {
     Outside {
         /// Index of the window.
         window: usize,
-        /// Its period.
+        /// Period.
         period: Span,
     },
     /// A window too short for its frame.

@@ -54,7 +54,7 @@ pub struct OutgoingSchedule {
     pub id: u16,
     /// Planned instants of sending, by the local clock.
     pub instants: Instants,
-    /// What becomes of messages that come faster.
+    /// Treatment of messages that come faster.
     pub mode: PortMode,
     /// Longest frame, destination address to FCS, in bytes.
     pub longest_frame: u16,
@@ -126,7 +126,7 @@ pub enum VirtualLinkLayerError {
         /// The error.
         error: SkewError,
     },
-    /// The same identifier twice in one list.
+    /// Identifier that occurs twice in one list.
     #[error("identifier {0} is listed twice for one direction; list it once")]
     Twice(u16),
 }

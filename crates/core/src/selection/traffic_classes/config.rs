@@ -8,7 +8,7 @@ use crate::queue::PRIORITIES;
 use crate::selection::asynchronous::AsynchronousConfig;
 use crate::selection::gates::{GateEntry, GateList, Gates, HoldAdvances, MacOperation};
 
-/// How frames are kept from reaching beyond the closing of their gate.
+/// Protection against frames that reach beyond the closing of their gate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Guard {
@@ -26,7 +26,7 @@ pub struct Preemption {
     pub queues: u8,
     /// Shortest fragment that is not the last, check sequence included, bytes: 64, 128, 192 or 256 (`addFragSize`).
     pub shortest_fragment: u16,
-    /// How long before an entry of the gates the MAC is held or released.
+    /// Time before an entry of the gates at which the MAC is held or released.
     pub advances: HoldAdvances,
 }
 
@@ -85,7 +85,7 @@ pub struct TrafficClassConfig {
     pub longest_frames: [u16; PRIORITIES],
     /// Gates; `None`: always open.
     pub gates: Option<Gates>,
-    /// How frames are kept from reaching beyond a closing.
+    /// Protection against frames that reach beyond a closing.
     pub guard: Guard,
     /// Frame preemption; `None`: every frame is sent in one piece.
     pub preemption: Option<Preemption>,
