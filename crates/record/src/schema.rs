@@ -133,7 +133,7 @@ coded! {
     }
 }
 coded! {
-    /// Why a frame was dropped.
+    /// Reason why a frame was dropped.
     DropReason {
         /// Not dropped.
         None = 0 "none",
@@ -141,48 +141,48 @@ coded! {
         PlantedFault = 1 "planted-fault",
         /// The operating system refused the send (no buffer, queue full).
         SendRefused = 2 "send-refused",
-        /// A relay does not send a damaged message on.
+        /// Damaged message, which a relay does not send on.
         CorruptAtRelay = 3 "corrupt-at-relay",
-        /// A queue, a port or a shared buffer had no room for it.
+        /// No space in a queue, a port or a shared buffer.
         BufferFull = 4 "buffer-full",
-        /// The receive ring of the interface had no room for it.
+        /// No space in the receive ring of the interface.
         RingFull = 5 "ring-full",
-        /// A switch had no port to send it out of.
+        /// No output port at a switch.
         NotForwarded = 6 "not-forwarded",
-        /// Its frame check sequence was wrong.
+        /// Wrong frame check sequence.
         FrameCheck = 7 "frame-check",
-        /// A switch does not admit it at this port: no such virtual link here, or a wrong length; at any receiver, a
-        /// runt or a giant.
+        /// Not admitted by a switch at this port: no such virtual link here, or a wrong length; at any receiver, a runt
+        /// or a giant.
         Filtered = 8 "filtered",
-        /// It violated its virtual link's contract.
+        /// Violation of the contract of its virtual link.
         Policed = 9 "policed",
-        /// Its number does not follow in the sequence of its virtual link on this network.
+        /// Number that does not follow in the sequence of its virtual link on this network.
         Integrity = 10 "integrity",
-        /// Its copy from the other network came first.
+        /// Second copy: the one from the other network came first.
         SecondCopy = 11 "second-copy",
-        /// It came outside the window in which a time-triggered frame is accepted.
+        /// Arrival outside the window in which a time-triggered frame is accepted.
         OutOfWindow = 12 "out-of-window",
-        /// A younger message replaced it before its sending time.
+        /// Message replaced by a younger one before its sending time.
         Superseded = 13 "superseded",
-        /// The queue of its virtual link or of its schedule at the sender had no room for it.
+        /// No space in the sender's queue of its virtual link or schedule.
         RegulatorFull = 14 "regulator-full",
-        /// It collided after the collision window.
+        /// Collision after the collision window.
         LateCollision = 15 "late-collision",
-        /// It collided in all of its attempts.
+        /// Collision in all of its attempts.
         ExcessiveCollisions = 16 "excessive-collisions",
-        /// The device that held it restarted, or was down.
+        /// Restart or failure of the device that held the frame.
         DeviceDown = 17 "device-down",
-        /// The byte FIFO in front of a receive ring had no room for all of it.
+        /// No space for the whole frame in the byte FIFO before a receive ring.
         FifoFull = 18 "fifo-full",
-        /// Its service data unit is longer than the filter of its stream allows.
+        /// Service data unit longer than the filter of its stream allows.
         OversizeSdu = 19 "oversize-sdu",
-        /// Its stream is blocked, because one of its frames was too long.
+        /// Stream blocked, because one of its frames was too long.
         StreamBlocked = 20 "stream-blocked",
-        /// The gate of its stream was closed where it entered a switch.
+        /// Stream gate closed at the entry to a switch.
         StreamGate = 21 "stream-gate",
-        /// The octets that may pass the gate of its stream in an interval were used up.
+        /// Octets exceeded that may pass the stream gate in an interval.
         IntervalOctets = 22 "interval-octets",
-        /// The meter of its stream coloured it red.
+        /// Frame coloured red by the meter of its stream.
         RedFrame = 23 "red-frame",
     }
 }
