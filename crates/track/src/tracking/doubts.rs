@@ -12,7 +12,7 @@ pub(super) struct Doubts {
     stretches: Vec<[i64; 2]>,
     /// Measured messages with a lower number were sent, with or without a record.
     pub(super) handed_over: u32,
-    /// How long after its sending a message may still arrive, ps.
+    /// Maximum time from sending to arrival of a message, ps.
     patience: i64,
 }
 

@@ -273,18 +273,18 @@ impl FlowState {
     }
 }
 
-/// What a record shows about the sending of its message.
+/// Information of a record about the sending of its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Claim {
-    /// The sender's application handed the message over.
+    /// Hand-over of the message by the sender's application.
     HandedOver,
-    /// The sender is sending the message.
+    /// Transmission of the message by the sender.
     Source,
-    /// The time at which the sender intends to send it.
+    /// Intended sending time.
     Intended,
-    /// It was seen at another node.
+    /// Observation at another node.
     Seen,
-    /// It was seen at another node, on the path to another receiver.
+    /// Observation at another node, on the path to another receiver.
     Hearsay,
 }
 

@@ -18,9 +18,9 @@ coded! {
         Delivered = 0 "delivered",
         /// More than one intact copy arrived.
         Duplicated = 1 "duplicated",
-        /// Its first intact copy arrived after a message with a higher sequence number (RFC 4737, 3.3).
+        /// First intact copy after a message with a higher sequence number (RFC 4737, 3.3).
         Reordered = 2 "reordered",
-        /// It arrived after its deadline.
+        /// Arrival after the deadline.
         Late = 3 "late",
         /// No copy was seen at its destination, nor a damaged or misdirected one anywhere.
         Lost = 4 "lost",
