@@ -21,7 +21,7 @@ use crate::sys::{check, short, socket};
 pub const ROOTLESS_CURE: &str = "run as root, or allow user namespaces: \
     sysctl kernel.unprivileged_userns_clone=1 or kernel.apparmor_restrict_unprivileged_userns=0";
 
-/// Why a command could not be enclosed.
+/// Reason why a command could not be enclosed.
 #[derive(Debug, thiserror::Error)]
 pub enum EncloseError {
     /// The kernel refused the namespaces.

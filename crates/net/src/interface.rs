@@ -44,7 +44,7 @@ pub fn interfaces() -> Result<Vec<Interface>, NetError> {
     Ok(found)
 }
 
-/// Why an interface was not found.
+/// Reason why an interface was not found.
 #[derive(Debug, thiserror::Error)]
 pub enum NoInterface {
     /// The kernel refused to list the interfaces.

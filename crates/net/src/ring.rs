@@ -210,7 +210,7 @@ impl PacketRing {
     /// Checks for an error of the socket since the last call, for example that its interface went down.
     ///
     /// # Errors
-    /// That error.
+    /// The error of the socket.
     pub fn check(&self) -> io::Result<()> {
         match get_option(self.fd.as_fd(), libc::SOL_SOCKET, libc::SO_ERROR, 0)? {
             0 => Ok(()),

@@ -133,7 +133,7 @@ pub struct Ready {
     pub woken: bool,
 }
 
-/// Why a frame was not sent.
+/// Reason why a frame was not sent.
 #[derive(Debug)]
 pub enum SendFailure {
     /// No room: the socket's buffer or the queueing discipline is full. The frame is lost.
@@ -494,7 +494,7 @@ impl Socket {
     /// Local address of a UDP access point.
     ///
     /// # Errors
-    /// It is a raw access point.
+    /// The socket is a raw access point.
     pub fn local(&self) -> io::Result<SocketAddrV4> {
         // SAFETY: a sockaddr_in of zeroes is valid.
         let mut address: libc::sockaddr_in = unsafe { std::mem::zeroed() };

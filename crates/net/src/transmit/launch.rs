@@ -55,18 +55,18 @@ pub(super) struct LaunchTime {
     nanos: u64,
 }
 
-/// Why an interface cannot launch frames.
+/// Reason why an interface cannot launch frames.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoLaunch {
-    /// It has another queueing discipline.
+    /// Different queueing discipline at the interface.
     #[error("{interface} has the queue discipline {found}, which knows no launch times; {}", cure(.interface))]
     NoEtf {
         /// Name of the interface.
         interface: String,
-        /// Its discipline; `none` without any.
+        /// Queueing discipline; `none` without any.
         found: String,
     },
-    /// Its discipline uses another clock.
+    /// Queueing discipline with another clock.
     #[error("the etf queue discipline of {interface} counts by clock {clock}, not by CLOCK_TAI (11); {}", cure(.interface))]
     Clock {
         /// Name of the interface.
@@ -74,7 +74,7 @@ pub enum NoLaunch {
         /// Clock ID of its discipline.
         clock: i32,
     },
-    /// Its launch times are deadlines only.
+    /// Launch times that are deadlines only.
     #[error("the etf queue discipline of {interface} sends as soon as it can (deadline_mode); {}", cure(.interface))]
     Deadlines {
         /// Name of the interface.
@@ -94,7 +94,7 @@ impl Launch {
     /// Launch parameters of this interface for frames of this priority.
     ///
     /// # Errors
-    /// It cannot launch, with the reason and the cure; or the kernel refuses.
+    /// The interface cannot launch, with the reason and the cure; or the kernel refuses.
     pub fn at(interface: &Interface, priority: u8) -> Result<Result<Self, NoLaunch>, NetError> {
         let qdiscs = qdisc::of(interface)?;
         Ok(judge(&interface.name, priority, &qdiscs).map(|(delta, by_hardware)| Self {

@@ -29,7 +29,7 @@ use crate::interface::Interface;
 
 use wg_frame::time::WallNanos;
 
-/// How frames leave the host.
+/// Send mechanism for frames of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Backend {
     /// UDP sockets, `sendmmsg`.

@@ -131,7 +131,7 @@ impl Socket {
         if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// The same socket with a second owner.
+    /// Second owner of the same socket.
     pub(super) fn duplicate(&self) -> io::Result<Self> {
         self.0.try_clone().map(Self)
     }
