@@ -33,7 +33,7 @@ const EPB_DROPCOUNT: OptionCode = OptionCode(4);
 const ISB_OSDROP: OptionCode = OptionCode(7);
 const ISB_IFDROP: OptionCode = OptionCode(5);
 
-/// Why a file cannot be read at all.
+/// Reason why a file cannot be read at all.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// An error of the file system.

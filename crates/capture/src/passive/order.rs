@@ -40,7 +40,7 @@ pub struct Order {
     pub in_order: bool,
 }
 
-/// Why two captures cannot be compared.
+/// Reason why two captures cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum PassiveError {
     /// A file cannot be read.

@@ -32,7 +32,7 @@ pub struct Order {
 /// Greatest number of interfaces imported at once: each may become a node, and one more lies beyond them.
 pub(super) const MOST_TAPS: usize = 65_534;
 
-/// Why files cannot be imported.
+/// Reason why files cannot be imported.
 #[derive(Debug, thiserror::Error)]
 pub enum TapError {
     /// A file cannot be read.
