@@ -1,4 +1,4 @@
-//! Why a simulation could not be run to its end.
+//! Reasons why a simulation could not be run to its end.
 
 use wg_plan::NodeIndex;
 use wg_record::RecordError;

@@ -33,10 +33,10 @@ pub struct SimReport {
     /// PTP domains, in the order of the plan.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ptp_domains: Vec<PtpDomainReport>,
-    /// What became of background load between real hosts, in the order of the plan. In virtual time agents report it.
+    /// Fates of background load between real hosts, in the order of the plan. In virtual time agents report them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub loads: Vec<Fate>,
-    /// What became of frames between real hosts that are neither messages nor load, by label less the number of loads.
+    /// Fates of frames between real hosts that are neither messages nor load, by label less the number of loads.
     #[serde(skip)]
     pub foreign: Vec<Fate>,
     /// Number of records.
@@ -80,7 +80,7 @@ pub struct AgentReport {
     pub ended_realtime_ns: i64,
     /// Empty: no privileges of a host are requested.
     pub grants: Vec<()>,
-    /// What became of each background load that leads to this end system, in the order of the plan.
+    /// Results of the background loads that lead to this end system, in the order of the plan.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub streams: Vec<LoadReport>,
     /// Number of frames of background load that the host read and discarded.
@@ -123,7 +123,7 @@ pub struct LoadFigures {
 pub struct LoadAccount {
     /// Number of intact frames.
     pub received: u64,
-    /// The same number: no frame comes twice.
+    /// Equal to `received`, since no frame comes twice.
     pub distinct: u64,
 }
 

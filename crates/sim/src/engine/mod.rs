@@ -134,7 +134,7 @@ struct Engine<'a, S> {
     records: Box<[u64]>,
     /// Records that wait for their time, by the clocks of their nodes.
     ahead: VecDeque<Record>,
-    /// What became of frames without records between real hosts, by label, from 1.
+    /// Fates of frames without records between real hosts, by label, from 1.
     unrecorded: Vec<Fate>,
     most_unrecorded: usize,
 }

@@ -189,14 +189,14 @@ fn fraction_of_ns(span: Span) -> i64 {
     i64::try_from(scaled.div_euclid(1_000)).unwrap_or(i64::MAX)
 }
 
-/// What a switch does with a message.
+/// Action of a switch on a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Passing {
-    /// It is not forwarded.
+    /// Not forwarded.
     Ends,
-    /// It is forwarded unchanged.
+    /// Forwarded unchanged.
     AsItIs,
-    /// It is forwarded with its residence time added.
+    /// Forwarded with its residence time added.
     Corrected,
 }
 
