@@ -174,7 +174,7 @@ impl Drop for ClockPrograms {
 /// Output of chronyc about the system clock; empty if chronyd does not answer. Blocks.
 ///
 /// # Errors
-/// It is not installed.
+/// The program is not installed.
 pub fn ask_chrony() -> Result<String, ClockError> {
     let chronyc = program::find("chronyc", "chrony")?;
     let arguments = CHRONY.map(str::to_owned);

@@ -26,7 +26,7 @@ const LONGEST_ANSWER: u64 = 64 << 10;
 /// Path of a program.
 ///
 /// # Errors
-/// It is in no folder; the error names its package.
+/// The program is in no folder; the error names its package.
 pub fn find(name: &str, package: &str) -> Result<PathBuf, ClockError> {
     let places = FOLDERS.iter().map(|folder| Path::new(folder).join(name));
     places.into_iter().find(|place| place.is_file()).ok_or_else(|| {
@@ -47,7 +47,7 @@ fn command(program: &Path, arguments: &[String], folder: &Path) -> Command {
 /// Runs a program to its end, for at most `most`; returns whether it succeeded, and its output.
 ///
 /// # Errors
-/// It cannot be started, or does not end.
+/// The program cannot be started, or does not end.
 pub fn answer(
     program: &Path,
     arguments: &[String],

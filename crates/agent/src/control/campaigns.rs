@@ -52,7 +52,7 @@ impl Campaign {
     /// Creates its folder for `owner`, unless it has one already.
     ///
     /// # Errors
-    /// It belongs to another owner, or the disk refuses.
+    /// The folder belongs to another owner, or the disk refuses.
     pub fn claim(&self, owner: &str) -> io::Result<()> {
         claim(&self.folder(), owner)
     }

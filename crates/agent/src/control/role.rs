@@ -164,7 +164,7 @@ pub enum Fault {
     Precondition,
 }
 
-/// Why a role cannot be opened.
+/// Reason why a role cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct OpenError {
@@ -314,7 +314,7 @@ pub fn spawn<T: Send + 'static>(
 /// Report of a role.
 #[derive(Debug, Default)]
 pub struct RoleReport {
-    /// Why its part of the run is incomplete; `None`: it is complete.
+    /// Reason why its part of the run is incomplete; `None`: complete.
     pub incomplete: Option<String>,
     /// Reports of its access points.
     pub access_points: Vec<proto::AccessPointReport>,
@@ -326,9 +326,9 @@ pub struct RoleReport {
     pub timestamps: Vec<PortTimestamps>,
     /// Involuntary context switches of its servicing threads.
     pub involuntary_switches: u64,
-    /// How late frames left the played network, by end system.
+    /// Delays of frames that left the simulated network, by end system.
     pub releases: Vec<proto::PortRelease>,
-    /// What became of the frames that hosts sent to the played network.
+    /// Fates of the frames that hosts sent to the simulated network.
     pub intake: Option<proto::ArrivalIntake>,
     /// CPU time of the played network, by purpose.
     pub cost: Option<proto::NetworkCost>,

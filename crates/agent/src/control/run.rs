@@ -155,7 +155,7 @@ impl ActiveRun {
     /// Notes a common start time, which replaces an earlier one. Nothing begins.
     ///
     /// # Errors
-    /// It has passed already.
+    /// The time has passed already.
     pub fn announce(&mut self, epoch: WallNanos) -> Result<(), StartError> {
         self.announced = None;
         ahead(epoch)?;

@@ -18,7 +18,7 @@ use crate::places;
 
 const OURS_ALONE: Mode = Mode::RWXU;
 
-/// Why there is no spool.
+/// Reason why there is no spool.
 #[derive(Debug, thiserror::Error)]
 pub enum SpoolError {
     /// No folder was named and there is no default.
@@ -47,20 +47,20 @@ pub enum SpoolError {
     NotOurs {
         /// The folder.
         path: PathBuf,
-        /// Its owner.
+        /// Owner of the folder.
         owner: u32,
-        /// Its permissions.
+        /// Permissions of the folder.
         mode: u32,
         /// The user of this program.
         user: u32,
     },
-    /// Another agent uses it.
+    /// The folder is used by another agent.
     #[error("another agent has its records in {path}; end it, or name another folder with --spool")]
     Locked {
         /// The folder.
         path: PathBuf,
     },
-    /// It has records that this process did not make.
+    /// The folder contains records that this process did not create.
     #[error("{path} exists and was not made by this agent; move its contents away first")]
     Taken {
         /// The folder.
@@ -83,7 +83,7 @@ impl Spool {
     /// Makes `folder` the place of everything that this process writes; `None`: a new folder below the usual place.
     ///
     /// # Errors
-    /// It is no folder of this user alone, or cannot be made.
+    /// The folder is not private to this user, or cannot be created.
     pub fn enter(folder: Option<&Path>) -> Result<Self, SpoolError> {
         let Some(folder) = folder else {
             let usual = places::usual("agent").ok_or(SpoolError::Never)?;

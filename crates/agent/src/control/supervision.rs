@@ -36,16 +36,16 @@ pub(super) struct Commands {
     pub(super) finish: AtomicBool,
     /// Set by the test thread when the role's part is over.
     pub(super) over: AtomicBool,
-    /// What has happened to the run that cannot be undone.
+    /// Irreversible event of the run.
     pub(super) trouble: OnceLock<String>,
 }
 
-/// How a run ended.
+/// Result of a run.
 pub(super) struct Outcome {
     epoch: Option<Epoch>,
-    /// Why it is incomplete; `None`: it is complete.
+    /// Reason why the run is incomplete; `None`: complete.
     reason: Option<String>,
-    /// What its role had to tell while it went on.
+    /// Events that its role reported during the run.
     trouble: Option<String>,
     steal_ns: u64,
 }

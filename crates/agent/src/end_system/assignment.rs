@@ -1,4 +1,4 @@
-//! What one end system has to do in one run, with every reference of the plan resolved.
+//! Tasks of one end system in one run, with every reference of the plan resolved.
 
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -29,103 +29,103 @@ pub enum AssignmentError {
     /// A node index beyond the list.
     #[error("{what} names node {node}, but the plan has only {nodes} nodes")]
     UnknownNode {
-        /// Which task or flow.
+        /// Task or flow with the reference.
         what: String,
         /// The index.
         node: NodeIndex,
-        /// Nodes there are.
+        /// Number of nodes.
         nodes: usize,
     },
-    /// A task of a flow that is not there.
+    /// Task of an unknown flow.
     #[error("a task of the plan uses flow {flow}, which the plan does not define")]
     UnknownFlow {
-        /// Its number.
+        /// Flow number.
         flow: FlowId,
     },
-    /// Two flows of one number.
+    /// Two flows with the same number.
     #[error("the plan defines flow {flow} twice")]
     TwiceFlow {
-        /// Its number.
+        /// Flow number.
         flow: FlowId,
     },
-    /// Traffic that a card carries, and none is there.
+    /// Traffic that needs an interface card, and there is none.
     #[error(
         "flow {flow} {what}, which needs an interface card that a host by itself does not have; run the test with \
          --bench netns, where the network plays one, or with --bench sim"
     )]
     NoCard {
-        /// The flow.
+        /// Flow number.
         flow: FlowId,
-        /// What it asks for.
+        /// Function that needs a card.
         what: &'static str,
     },
-    /// Critical traffic without what names it.
+    /// Critical traffic without an identifier.
     #[error("flow {flow} is critical traffic, but the plan gives it {what}")]
     Unnamed {
-        /// The flow.
+        /// Flow number.
         flow: FlowId,
-        /// What is missing.
+        /// Missing identifier.
         what: &'static str,
     },
-    /// The number of a relay's answers is that of a flow.
+    /// Answer number of a relay that is also the number of a flow.
     #[error("a relay of flow {flow} answers as flow {answers_as}, which is another one")]
     AnswersAs {
-        /// The flow.
+        /// Flow number.
         flow: FlowId,
-        /// The number.
+        /// Answer number.
         answers_as: FlowId,
     },
-    /// A payload no frame holds.
+    /// Payload that does not fit in a frame.
     #[error("flow {flow} has a payload of {payload} B; it must be from {least} B to {most} B")]
     Payload {
-        /// The flow.
+        /// Flow number.
         flow: FlowId,
-        /// Its payload.
+        /// Payload, bytes.
         payload: u32,
-        /// The least.
+        /// Minimum, bytes.
         least: u32,
-        /// The most.
+        /// Maximum, bytes.
         most: u32,
     },
-    /// A schedule no sender can keep.
+    /// Schedule that no sender can keep.
     #[error("the schedule of {what} cannot be kept: {problem}")]
     Schedule {
-        /// Whose.
+        /// Task with the schedule.
         what: String,
-        /// Why.
+        /// Problem.
         problem: String,
     },
-    /// A task with a period or interval of nothing.
+    /// Task with a period or interval of zero.
     #[error("{what} has a period of {period}; it must be longer than 0")]
     Period {
-        /// Which task.
+        /// Task with the period.
         what: String,
-        /// The period.
+        /// Period or interval.
         period: Span,
     },
 }
 
-/// What this end system does with messages of a flow.
+/// Role of this end system for a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowRole {
-    /// Nothing of this flow should come here.
+    /// No message of the flow is expected here.
     Unexpected,
-    /// It is the flow's receiver: messages on the way out end here.
+    /// Receiver of the flow, for messages on the way out.
     Receiver,
-    /// It relays the flow on the servicing thread; index into [`Assignment::relays`].
+    /// Relay on the servicing thread; index into [`Assignment::relays`].
     Relay(usize),
-    /// It relays the flow in the relay task.
+    /// Relay in the relay task.
     RelayInTask(usize),
-    /// It sends the flow and gets it back from the relay.
+    /// Sender of a flow that a relay returns.
     RoundTripSender,
 }
 
-/// A flow as this end system sees it.
+/// Properties of a flow for this end system.
 #[derive(Clone, Debug)]
 pub struct FlowFacts {
-    /// Its number.
+    /// Flow number.
     pub id: FlowId,
-    /// How it is carried.
+    /// Protocol of the messages.
     pub protocol: Protocol,
     /// Sending end system.
     pub from: NodeIndex,
@@ -135,33 +135,33 @@ pub struct FlowFacts {
     pub payload: u16,
     /// Frame length, DA to FCS.
     pub length: u16,
-    /// Time between messages, ns; of a replay on average; 0 when nothing sends it.
+    /// Time between messages, ns; the mean for a replay; 0 if nothing sends it.
     pub period_ns: i64,
-    /// A message sent later than this after it was to be is late, ns.
+    /// Delay after the intended send time above which a message is late, ns.
     pub late_after_ns: i64,
-    /// Messages that may come in half a second.
+    /// Maximum number of messages in half a second.
     pub in_half_a_second: u64,
     /// 802.1Q tag control information.
     pub vlan_tci: Option<u16>,
-    /// What its frames carry round their messages.
+    /// Headers of the frames.
     pub headers: FrameHeaders,
-    /// Where its messages come in.
+    /// Access point of its messages.
     pub access: AccessKind,
-    /// Messages its sender sends, warm-up included.
+    /// Number of messages that its sender sends, warm-up included.
     pub planned: u64,
-    /// Whether a relay returns it.
+    /// True if a relay returns it.
     pub relayed: bool,
-    /// The virtual links that relays send its messages back on.
+    /// Virtual links on which relays return its messages.
     pub links_back: Vec<VirtualLinkId>,
-    /// The position of the flow that messages of this number answer, where its relays answer by numbers of their own.
+    /// Position of the flow answered by messages of this number, if its relays use their own numbers.
     pub answers: Option<u16>,
-    /// Whether the number of its virtual link's frames lies within the payload.
+    /// True if the sequence number of its virtual link is within the payload.
     number_within: bool,
-    /// Its sender is its receiver.
+    /// True if its sender is its receiver.
     pub is_loopback: bool,
-    /// It compares clocks, and is no flow under test.
+    /// True for a clock comparison, which is not a flow under test.
     pub exchange: bool,
-    /// This end system's part in it.
+    /// Role of this end system.
     pub role: FlowRole,
 }
 
@@ -179,9 +179,9 @@ pub struct SendTask {
     pub send: Send,
     /// Position of its flow in the table.
     pub flow: u16,
-    /// Its messages.
+    /// Times of the messages.
     pub schedule: Schedule,
-    /// Whether a thread of its own sends it, from a template.
+    /// True if a thread of its own sends it from a template.
     pub stream: bool,
 }
 

@@ -60,7 +60,7 @@ pub struct Outgoing {
     pub to: u16,
     /// Position of its flow in the flow table.
     pub flow: u16,
-    /// Its header.
+    /// Probe header.
     pub probe: Probe,
     /// True if `due` is a point of a schedule, false for "at once".
     pub scheduled: bool,
