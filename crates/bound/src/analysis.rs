@@ -48,7 +48,7 @@ pub struct Question {
     pub arithmetic: Option<String>,
 }
 
-/// Why there is no answer.
+/// Reason why there is no result.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Refusal {
@@ -212,7 +212,7 @@ impl Question {
     }
 }
 
-/// Why method, order of service and network cannot be combined: element, message, limit and cure.
+/// Reason why method, order of service and network cannot be combined: element, message, limit and cure.
 fn unfit(
     method: Method,
     multiplexing: Multiplexing,

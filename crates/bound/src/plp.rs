@@ -35,7 +35,7 @@ const MOST_ROUNDS: usize = 100;
 /// Solves programmes side by side: returns the multipliers of their rows, or nothing.
 pub type Solver<'a> = dyn FnMut(&Scaled) -> Option<Vec<f64>> + 'a;
 
-/// Why a network cannot be analysed by this method.
+/// Reason why a network cannot be analysed by this method.
 pub(crate) struct Unfit(pub(crate) String);
 
 /// Delays of targets, and the numbers of programmes proved and not.

@@ -18,11 +18,11 @@ pub struct Settings {
     pub grouping: bool,
     /// Whether frames are received completely before they are forwarded.
     pub packetizer: bool,
-    /// What shifts a flow at a server.
+    /// Quantity by which a server shifts a flow.
     pub shift: Shift,
 }
 
-/// What shifts a flow at a server, and so bounds its departures.
+/// Quantity by which a server shifts a flow, which bounds the departures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shift {
     /// The delay of all traffic.

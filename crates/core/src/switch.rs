@@ -10,8 +10,9 @@
 //! Filters, policing and virtual links belong into [`Ingress`] ([`IngressRules`](crate::ingress::IngressRules)), gates
 //! and time-triggered windows into the [selection](crate::selection) of the ports: the switch itself knows neither.
 //!
-//! Frames to the group addresses of IEEE Std 802.1Q-2022, table 8-1 (pause, spanning tree, LACP, 802.1X, LLDP, delays between
-//! PTP neighbours) end at the switch, as at any bridge. Those of a protocol that the switch takes part in never come here.
+//! Frames to the group addresses of IEEE Std 802.1Q-2022, table 8-1 (pause, spanning tree, LACP, 802.1X, LLDP, delays
+//! between PTP neighbours) end at the switch, as at any bridge. Those of a protocol that the switch takes part in never
+//! come here.
 //!
 //! A store-and-forward switch drops frames with a wrong check sequence and those shorter or longer than [it
 //! accepts](FrameLengths). A cut-through switch has decided before the end of the frame, so it forwards the damage,

@@ -84,7 +84,7 @@ impl Sender {
     }
 }
 
-/// Why bytes are no frame of a virtual link.
+/// Reason why bytes are not a valid frame of a virtual link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum VirtualLinkError {
     /// Shorter than any frame.

@@ -54,7 +54,7 @@ pub enum Content<'a> {
     },
 }
 
-/// Why a frame cannot be classified, by layer.
+/// Reason why a frame cannot be classified, by layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClassifyError {
     /// An error in the Ethernet header.

@@ -141,7 +141,7 @@ impl EtherType {
     }
 }
 
-/// Why bytes are no Ethernet II frame.
+/// Reason why bytes are not a valid Ethernet II frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EthernetError {
     /// Too short for the header.

@@ -17,7 +17,7 @@ pub const PROTOCOL_UDP: u8 = 17;
 
 const DONT_FRAGMENT: u16 = 0x4000;
 
-/// Why bytes are no IPv4 packet of the kind [`Repr`] holds.
+/// Reason why bytes are not a valid IPv4 packet of the kind [`Repr`] holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Ipv4Error {
     /// Too short for the header.

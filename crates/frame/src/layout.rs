@@ -104,7 +104,7 @@ pub struct Envelope {
     pub carrier: Carrier,
 }
 
-/// Why a frame holds no message of Wiregauge, by layer; or cannot be built.
+/// Reason why a frame holds no message of Wiregauge, by layer; or cannot be built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LayoutError {
     /// An error in the Ethernet header.

@@ -11,7 +11,7 @@ const PORT_VLAN: [u8; 4] = [0x00, 0x80, 0xC2, 1];
 const HEADER_LEN: usize = 2;
 const LONGEST: u16 = 0x1FF;
 
-/// Why bytes are no discovery message.
+/// Reason why bytes are not a valid discovery message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LldpError {
     /// It ends within an element.

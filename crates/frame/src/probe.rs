@@ -83,7 +83,7 @@ pub struct Probe {
     pub flags: ProbeFlags,
 }
 
-/// Why a payload is no message of Wiregauge, or cannot become one.
+/// Reason why a payload is not a message of Wiregauge, or cannot become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProbeError {
     /// Shorter than the header. The sender's fault when sealing; when reading, a foreign or truncated frame.

@@ -122,7 +122,7 @@ pub struct Grandmaster {
     pub time_source: u8,
 }
 
-/// Why bytes are no PTP message.
+/// Reason why bytes are not a valid PTP message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PtpError {
     /// Too short for the header.

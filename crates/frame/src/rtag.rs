@@ -20,7 +20,7 @@ pub fn insert(frame: &mut [u8], behind_vlan_tag: bool, sequence: u16) {
     }
 }
 
-/// Why bytes are no redundancy tag.
+/// Reason why bytes are not a valid redundancy tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RTagError {
     /// The frame ends within the tag.

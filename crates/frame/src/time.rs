@@ -41,7 +41,7 @@ pub struct RunTime(i64);
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
 pub struct WallNanos(i64);
 
-/// Where the run's time begins on the wall clock. Stored once per run.
+/// Start of run time on the wall clock. Stored once per run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(transparent))]
 pub struct Epoch(WallNanos);

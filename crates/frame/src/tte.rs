@@ -69,7 +69,7 @@ pub enum ControlType {
     ColdstartAcknowledge = 0x8,
 }
 
-/// Why bytes are no protocol control frame.
+/// Reason why bytes are not a valid protocol control frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ControlError {
     /// The frame ends within the fields.

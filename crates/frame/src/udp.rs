@@ -9,7 +9,7 @@ use crate::ipv4::PROTOCOL_UDP;
 /// Length of the header, in bytes.
 pub const HEADER_LEN: usize = 8;
 
-/// Why bytes are no UDP datagram.
+/// Reason why bytes are not a valid UDP datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UdpError {
     /// Too short for the header.

@@ -43,7 +43,7 @@ impl Priority {
     }
 }
 
-/// Why bytes are no VLAN tag, or a number cannot be put into one.
+/// Reason why bytes are not a valid VLAN tag, or a number cannot be put into one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum VlanError {
     /// The frame ends within the tag.

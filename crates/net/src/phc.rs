@@ -21,7 +21,7 @@ const SAMPLES_UINT: libc::c_uint = 9;
 /// Method of reading both clocks together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CrossMethod {
-    /// By the hardware, at one instant.
+    /// Both clocks at one instant, by the hardware.
     Precise,
     /// The hardware clock between two readings of the system's.
     Extended,

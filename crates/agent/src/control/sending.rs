@@ -1,7 +1,7 @@
 //! Sends record files in chunks, from the caller's offset, with the hash of the whole file.
 //!
-//! A disk that does not answer must not block a caller for ever: every access has a time limit, after which the caller
-//! is told the file.
+//! A disk that does not answer must not block a caller for ever: every access has a time limit, after which the
+//! caller gets an error that names the file.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

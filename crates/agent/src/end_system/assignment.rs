@@ -23,7 +23,7 @@ pub use wg_plan::wire::{DISCARD_PORT, PROBE_PORT};
 /// EtherType of raw messages: IEEE Std 802 local experimental EtherType 1.
 pub const RAW_ETHER_TYPE: u16 = 0x88B5;
 
-/// A plan this agent cannot carry out. The plan's fault, or of whoever sent it.
+/// Reason why this agent cannot execute a plan, an error of the plan or its sender.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum AssignmentError {
     /// A node index beyond the list.

@@ -347,7 +347,7 @@ pub fn read(root: &Element) -> Result<Model, Vec<Diagnostic>> {
     Err(found)
 }
 
-/// Why a network cannot be written in this format.
+/// Reason why a network cannot be written in this format.
 #[derive(Debug, thiserror::Error)]
 pub enum UnwritableError {
     /// More than one bucket or piece, for which a physical network has no place.

@@ -47,7 +47,7 @@ pub(super) struct Analysis<'a> {
     pub(super) at: Vec<Vec<(usize, usize)>>,
     /// Delay from a node to the output of another by separated flow analysis: the least of the pieces that end there.
     pub(super) ending: BTreeMap<(usize, usize), Rational>,
-    /// The same for all pieces that pass both.
+    /// As `ending`, for all pieces that pass both nodes.
     pub(super) passing: BTreeMap<(usize, usize), Rational>,
     pub(super) proved: usize,
     pub(super) unproved: usize,

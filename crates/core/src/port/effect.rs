@@ -5,8 +5,8 @@ use wg_frame::time::RunTime;
 use crate::cause::Cause;
 use crate::frame::Frame;
 
-/// What becomes of a frame inside a device, reported if it [follows](super::NodeShared::follows) copies: a driver that keeps
-/// the bytes of a frame in a buffer then knows when the buffer is free.
+/// What becomes of a frame inside a device, reported if it [follows](super::NodeShared::follows) copies: a driver that
+/// keeps the bytes of a frame in a buffer then knows when the buffer is free.
 ///
 /// A frame that is handed in is one copy. Each copy has one end: [`Sent`](Self::Sent), or a drop, or at a host the
 /// delivery. An aborted one waits again and has not ended.
@@ -25,7 +25,8 @@ pub enum Life {
 #[derive(Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Effect {
-    /// The first bit of the preamble leaves now. The driver owes [`Port::handle_line_free`](super::Port::handle_line_free).
+    /// The first bit of the preamble leaves now. The driver owes
+    /// [`Port::handle_line_free`](super::Port::handle_line_free).
     Transmit {
         /// The frame.
         frame: Frame,
@@ -33,7 +34,8 @@ pub enum Effect {
         transmission: Transmission,
     },
     /// The transmission in progress is cut off now: what is on the wire of the frame reaches nobody whole. The driver
-    /// owes [`Port::handle_line_free`](super::Port::handle_line_free) with the end of the gap. The frame waits again, or is dropped next.
+    /// owes [`Port::handle_line_free`](super::Port::handle_line_free) with the end of the gap. The frame waits again,
+    /// or is dropped next.
     Abort {
         /// The frame.
         frame: Frame,
@@ -72,7 +74,8 @@ pub enum FragmentEdge {
         /// The end of transmission stated before.
         instead_of: RunTime,
     },
-    /// The frame continues: the first bit of a preamble leaves now. The driver owes [`Port::handle_line_free`](super::Port::handle_line_free).
+    /// The frame continues: the first bit of a preamble leaves now. The driver owes
+    /// [`Port::handle_line_free`](super::Port::handle_line_free).
     Continue {
         /// Remaining bytes of the frame, FCS included.
         left: u16,
@@ -81,8 +84,9 @@ pub enum FragmentEdge {
     },
 }
 
-/// The obligation to report when the line is free after a transmission: hand it to [`Port::handle_line_free`](super::Port::handle_line_free). It
-/// cannot be copied, so no transmission is answered twice.
+/// The obligation to report when the line is free after a transmission: hand it to
+/// [`Port::handle_line_free`](super::Port::handle_line_free). It cannot be copied, so no transmission is answered
+/// twice.
 #[must_use = "a port stays silent until its transmission is answered"]
 #[derive(Debug, PartialEq, Eq)]
 pub struct Transmission(pub(super) ());

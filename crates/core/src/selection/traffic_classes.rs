@@ -8,8 +8,8 @@
 //! A frame of a queue with [schedulers](super::asynchronous) waits for its eligibility time, and lines up by it.
 //!
 //! # Cyclic queuing
-//! Of two queues, one takes the frames that arrive in a cycle while the other, and it alone of the two, sends those of
-//! the cycle before (IEEE Std 802.1Q-2022, Annex T; once 802.1Qch). A frame arrives when it is at the port, after the
+//! One of two queues takes the frames that arrive in a cycle, while only the other sends those of the previous cycle
+//! (IEEE Std 802.1Q-2022, Annex T; once 802.1Qch). A frame arrives when it is at the port, after the
 //! switch's delay.
 //!
 //! # Guard

@@ -11,7 +11,8 @@ use crate::port::{Effect, FragmentEdge, Life, Transmission};
 #[derive(Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Output {
-    /// The first bit of the preamble leaves now. The driver owes [`Switch::handle_line_free`](super::Switch::handle_line_free).
+    /// The first bit of the preamble leaves now. The driver owes
+    /// [`Switch::handle_line_free`](super::Switch::handle_line_free).
     Transmit {
         /// The frame.
         frame: Frame,
@@ -21,7 +22,8 @@ pub enum Output {
         transmission: Transmission,
     },
     /// The transmission in progress is cut off now: what is on the wire of the frame reaches nobody whole. The driver
-    /// owes [`Switch::handle_line_free`](super::Switch::handle_line_free) with the end of the gap. The frame waits again, or is dropped next.
+    /// owes [`Switch::handle_line_free`](super::Switch::handle_line_free) with the end of the gap. The frame waits
+    /// again, or is dropped next.
     Abort {
         /// The frame.
         frame: Frame,

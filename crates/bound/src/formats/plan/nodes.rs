@@ -243,7 +243,7 @@ impl Reading<'_> {
         }
     }
 
-    /// How frames beside the windows of a port are kept out of them.
+    /// Method that keeps other frames out of the windows of a port.
     pub(super) fn integration(&self, port: Attachment) -> Integration {
         match &self.network.nodes[usize::from(port.node)].kind {
             NodeKind::Switch(switch) => switch.integration,
@@ -272,8 +272,8 @@ impl Reading<'_> {
         Rational::integer(own.max(i128::from(most)))
     }
 
-    /// How much faster than true time a node's clock may run: changes by temperature add up, and so does wander, for
-    /// which the simulator draws at most six standard deviations each second.
+    /// Maximum rate of a node's clock above true time: temperature changes add up, and so does wander, for which the
+    /// simulator draws at most six standard deviations each second.
     pub(super) fn fast(&self, node: NodeIndex) -> Rational {
         let clock = &self.network.nodes[usize::from(node)].clock;
         let (mut drift, mut most) = (clock.drift_ppb, clock.drift_ppb.abs());
