@@ -3,11 +3,13 @@
 use serde::{Deserialize, Serialize};
 use wg_plan::{Diagnostic, Element, Network, Run};
 
-use crate::analysis::{Answer, Question, Refusal, analyse_with};
+use crate::analysis::analyse_with;
+use crate::answer::Answer;
 use crate::formats::plan::PlannedLimit;
 use crate::formats::{output_ports, physical, plan};
 use crate::model::{Model, Server, problem};
 use crate::plp::Solver;
+use crate::question::{Question, Refusal};
 
 /// A network as text.
 #[derive(Deserialize)]

@@ -6,8 +6,10 @@
 #![forbid(unsafe_code)]
 
 mod analysis;
+mod answer;
 mod api;
 mod classes;
+mod conditions;
 pub mod curve;
 mod fixed_point;
 pub mod formats;
@@ -19,6 +21,7 @@ pub mod number;
 mod openings;
 mod plp;
 mod programme;
+mod question;
 mod rational;
 pub mod rules;
 mod separate;
@@ -26,10 +29,12 @@ mod sparse;
 mod tfa;
 mod values;
 
-pub use analysis::*;
+pub use analysis::{analyse, analyse_with};
+pub use answer::*;
 pub use api::{bounds_json, bounds_json_with, converted_json};
 pub use method::{Choice, Method};
 pub use plp::Solver;
 pub use programme::Scaled;
+pub use question::{Question, Refusal};
 pub use rational::Rational;
 pub use values::{Settings, Shift};
