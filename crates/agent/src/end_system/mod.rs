@@ -22,6 +22,7 @@ mod live_figures;
 pub mod load_sink;
 pub mod message_builder;
 pub mod outbox;
+pub mod parts;
 pub mod receiver_task;
 pub mod relay;
 pub mod relay_task;
