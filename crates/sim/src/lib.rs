@@ -38,6 +38,7 @@ mod models;
 mod ptp;
 mod report;
 mod sink;
+mod traffic;
 mod world;
 
 pub use campaign::simulate_campaign;
