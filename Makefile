@@ -29,7 +29,7 @@ BY_FILE := --dist loadfile --no-loadscope-reorder
 RUST_SOURCES := $(shell git ls-files 'crates/*' Cargo.toml Cargo.lock 2>/dev/null)
 SOURCES := $(shell git ls-files 'crates/*' Cargo.toml Cargo.lock pyproject.toml tools python docs examples 2>/dev/null)
 
-.PHONY: help setup developer demo built t test test-computing test-waiting test-alone test-all lint style hooks format bench fuzz nightly sdist wheel check-dist release audit agent-static deb check-deploy check-tsn-vm studies notebook proto limit-names json-schemas reference clean
+.PHONY: help setup developer demo built t test test-computing test-waiting test-alone test-all lint style hooks format bench fuzz nightly sdist wheel check-dist release audit agent-static deb check-deploy check-tsn-vm studies notebook proto language json-schemas reference clean
 
 help:
 	@sed -n '1,/^$$/s/^# //p' Makefile
@@ -237,8 +237,10 @@ notebook: developer
 proto: developer
 	$(BIN)/python tools/generate_rpc.py
 
-limit-names: $(TESTING)/.installed
+# What follows from the declaration of the test language, and from that of the measures that a test can name.
+language: $(TESTING)/.installed
 	$(TESTING)/bin/python tools/limit_names.py
+	$(TESTING)/bin/python tools/language.py
 
 json-schemas: $(TESTING)/.installed
 	$(TESTING)/bin/python tools/json_schemas.py

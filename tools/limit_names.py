@@ -1,27 +1,22 @@
-"""Writes the names of limits, from the definitions of the measures. `make limit-names` runs it.
+"""Writes the names of limits, from the definitions of the measures, into the table that the plan is compiled with.
 
-Three files have them: the schema for editors, the reference page for readers, and the table that the plan is compiled
-with. All are committed; a test makes them again and compares.
+`make language` runs it, and then writes them into the schema for editors and the reference page. A test makes the table
+again and compares.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
-from xml.sax.saxutils import escape, quoteattr
 
-from wiregauge.config.reference import renewed
 from wiregauge.measures.definitions import DEFINITIONS, PAIR_QUANTILES, Definition
 from wiregauge.measures.metrics.pairs import OUTWARD, RETURN
 from wiregauge.measures.quantities import STATISTICS
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "crates" / "plan" / "src" / "measures.txt"
-SCHEMA = ROOT / "python" / "wiregauge" / "config" / "wiregauge-test-2.xsd"
-PAGE = ROOT / "docs" / "reference" / "test-language.md"
 
 _NEEDS = ("relay", "deadline", "run")
 """Requirements on a flow that the test compiler can check; others are reported by the judgement."""
@@ -114,32 +109,15 @@ def table() -> str:
     )
 
 
-def schema(text: str) -> str:
-    """The schema with its names updated from the definitions."""
-    lines = "".join(
-        f"      <xs:enumeration value={quoteattr(str(name))}><xs:annotation><xs:documentation>"
-        f"{escape(name.meaning)}</xs:documentation></xs:annotation></xs:enumeration>\n"
-        for name in names()
-    )
+def pattern() -> str:
+    """The pattern, in XML Schema, of names of any percentile."""
     any_of = "|".join(str(name).removesuffix(".p*").replace(".", r"\.") for name in percentiles())
-    number = "(0\\.[0-9]{0,6}[1-9]|[1-9][0-9]?(\\.[0-9]{0,6}[1-9])?)"
-    own = f'      <xs:pattern value="({any_of})\\.p{number}"/>\n'
-    for kind, content in (("measure-name", lines), ("measure-percentile", own)):
-        pattern = (
-            rf'(<xs:simpleType name="{kind}">.*?<xs:restriction base="xs:token">\n).*?(    </xs:restriction>)'
-        )
-        found = re.search(pattern, text, flags=re.DOTALL)
-        if found is None:
-            raise ValueError(f"the schema has lost its type {kind}")
-        text = text[: found.end(1)] + content + text[found.start(2) :]
-    return text
+    return f"({any_of})\\.p(0\\.[0-9]{{0,6}}[1-9]|[1-9][0-9]?(\\.[0-9]{{0,6}}[1-9])?)"
 
 
 def main() -> None:
-    """Writes the three files."""
+    """Writes the table."""
     TABLE.write_text(table(), encoding="utf-8")
-    SCHEMA.write_text(schema(SCHEMA.read_text(encoding="utf-8")), encoding="utf-8")
-    PAGE.write_text(renewed(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ import wiregauge
 from wiregauge import config
 from wiregauge.benches.base import agent_program
 from wiregauge.cli import app
+from wiregauge.config.elements import Elements
 from wiregauge.examining import CHECKS, Check
 from wiregauge.examining.judging import DUPLICATE, DUPLICATE_EFFECT
 from wiregauge.notebook.measure import Picture
@@ -97,7 +98,10 @@ Everything here is in `import wiregauge as wg`. [A notebook](../guide/notebook.i
 Figures are those of [`show --json`](show.md), tables those of [`export`](export.md);
 [measures](measures.md) defines each of them. Examples use the run of `examples/first.xml` as `run`.
 """
-_PARTS = "A `Picture` comes from a `Measure`. The others are arguments of `Test`, from `wiregauge.config`."
+_PARTS = (
+    "A `Picture` comes from a `Measure`. The others are arguments of `Test`, from `wiregauge.config`; "
+    "[the test language](test-language.md) says what their attributes mean."
+)
 _ARGUMENTS = (
     config.Clock,
     config.Host,
@@ -254,7 +258,8 @@ def doctor() -> str:
 
 def _class(name: str, of: type, depth: int = 2) -> Iterator[str]:
     yield from (f"{'#' * depth} {name}", "")
-    members = vars(of)
+    # With what the builder has from the declaration of the language, before its own.
+    members = {**vars(Elements), **vars(of)} if of is config.Test else vars(of)
     if is_dataclass(of):
         shown = (f"{one.name}: {one.type}{_given(one.default)}" for one in fields(of))
         yield from ("```pyi", *shown, "```", "")
@@ -313,7 +318,8 @@ def _signature(name: str, function: Callable[..., Any]) -> Iterator[str]:
 def _text(docstring: str | None) -> Iterator[str]:
     """A docstring as Markdown: its examples become fenced blocks, indented text stays as it is."""
     for block in inspect.cleandoc(docstring or "").split("\n\n"):
-        if not block:
+        # What arguments mean the page of the test language says.
+        if not block or block.startswith("Args:"):
             continue
         if block.startswith(">>>"):
             yield from ("```pycon", block, "```", "")

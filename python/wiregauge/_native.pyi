@@ -152,5 +152,8 @@ def tsn_commands(network_json: str, run_json: str, node: int, interface: str) ->
     Raises NativeError.
     """
 
+def language() -> str:
+    """The test language as JSON: elements with their attributes, and the forms of values."""
+
 def version() -> str:
     """Version of the program."""

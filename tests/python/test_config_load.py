@@ -14,7 +14,6 @@ from lxml import etree
 
 from wiregauge._native import PLAN_SCHEMA
 from wiregauge.config import Test, TestError, load, schema_path
-from wiregauge.config.reference import renewed
 from wiregauge.config.schema import NAMESPACE, declarations, value_types
 from wiregauge.plan import plain
 
@@ -215,11 +214,6 @@ def test_the_schema_is_valid_and_explains_everything() -> None:
     for form in value_types().values():
         assert form.documentation
         assert all(form.choices.values())
-
-
-def test_the_page_is_that_of_the_schema() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    assert renewed(page) == page, f"renew it: python -m wiregauge.config.reference {PAGE.relative_to(ROOT)}"
 
 
 def test_the_page_shows_tests_that_compile(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def test_a_new_measure_is_judged_and_shown(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("twice")
 def test_a_new_measure_can_be_limited(tmp_path: Path) -> None:
-    """The plan and the judgement accept the limit; in a test it also needs `make limit-names` and a build."""
+    """The plan and the judgement accept the limit; in a test it also needs `make language` and a build."""
     (run, *_) = results.judge(make(tmp_path, RECIPE)).runs
     assert [(limit.flow, limit.measure, limit.result) for limit in run.limits] == [
         (10, "twice.max", "pass"),

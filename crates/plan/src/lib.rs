@@ -20,6 +20,7 @@ mod hold;
 pub mod host_tsn;
 mod imperfections;
 mod ip_stream;
+mod language;
 mod limits;
 mod measures;
 mod model;
@@ -51,11 +52,11 @@ pub use compile::{compile, compile_json, compile_scheduling, compile_with, run_s
 pub use diagnostic::Diagnostic;
 pub use imperfections::*;
 pub use ip_stream::IpHeaders;
+pub use language::language;
 pub use measures::measures;
 pub use network::*;
 pub use scheduling::Scheduling;
 pub use stream_filter::{FilterGate, FilterGateEntry, FlowMeter, HeaderField, Identify, StreamFilter};
-pub use sweep::AXES;
 pub use switch_tsn::{
     AsynchronousShaper, CyclicQueuing, FlowScheduler, LinkPriority, MOST_PORT_ENTRIES, PortClass,
     PortSchedule, PortTsn,

@@ -1,8 +1,8 @@
 //! The measures a limit can name, from a table that is made from the definitions of the log processor.
 //!
-//! `tools/limit_names.py` writes the table, the schema's list of names and the reference page from the one list of
-//! definitions, so that what is judged and what can be named are the same. A table of its own in this crate was
-//! tried: it stayed behind every time a measure was added.
+//! `tools/limit_names.py` writes the table from the one list of definitions, from which the schema and the reference page
+//! have the names, too: what is judged and what can be named are the same. A table of its own in this crate was tried: it
+//! stayed behind every time a measure was added.
 //!
 //! The common percentiles are names of the table. Any other stands for itself where the measure has `p*`.
 

@@ -13,9 +13,10 @@ use wg_frame::time::Span;
 use crate::campaign::{FaultKind, Fill, FlowId, Frer, Hop, Protocol, Route, Turn, VlanTag};
 use crate::diagnostic::{Findings, Place};
 use crate::imperfections::SendingThreads;
+use crate::language::values::CycleOffset;
 use crate::network::{Attachment, NetworkId, NodeIndex, SwitchChange};
 use crate::reader::{Maybe, Sourced};
-use crate::statements::{Carriage, Course, CycleOffset, Pace, ReplayStatement, Shaping, Statements};
+use crate::statements::{Carriage, Course, Pace, ReplayStatement, Shaping, Statements};
 use crate::topology::Topology;
 pub(crate) use resolver::Resolver;
 

@@ -129,7 +129,8 @@ impl Kind {
         }
     }
 
-    fn table(self) -> &'static [(&'static str, u128)] {
+    /// Its units with their size in the base unit.
+    pub(crate) const fn table(self) -> &'static [(&'static str, u128)] {
         match self {
             Self::Time => UNITS[0].1,
             Self::Size => UNITS[1].1,

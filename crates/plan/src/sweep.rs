@@ -7,34 +7,19 @@ use wg_frame::time::Span;
 use crate::campaign::{Fill, Protocol, Turn};
 use crate::diagnostic::on_line;
 use crate::diagnostic::{Findings, Place};
+use crate::language::attribute::Attribute;
+use crate::language::flows::flow;
+use crate::language::switches::{link, switch};
+use crate::language::tasks::{inject, relay, send};
+use crate::language::types::AXIS_NAME;
 use crate::model::Model;
 use crate::network::{ForwardingMode, Integration, Policing, SwitchKind};
-use crate::quantity::{self, Kind, QuantityError};
-use crate::reader::{Maybe, Sourced, payload};
-use crate::statements::{
-    AxisStatement, FILLS, INTEGRATIONS, MODES, MOST_BURST, POLICINGS, PROTOCOLS, Pace, Statements, TURNS,
-    check_bag, check_rate,
-};
+use crate::reader::{Maybe, Sourced};
+use crate::statements::{AxisStatement, Pace, Statements};
 use crate::tree::shown;
 
 /// Runs of one campaign, points times repeats.
 pub(crate) const MOST_RUNS: u64 = 10_000;
-
-/// Names of the axes, in the order the documentation lists them.
-pub const AXES: [&str; 12] = [
-    "payload",
-    "load",
-    "protocol",
-    "period",
-    "bag",
-    "burst",
-    "fill",
-    "rate",
-    "through",
-    "forwarding-mode",
-    "policing",
-    "integration",
-];
 
 #[derive(Clone, Debug)]
 enum Value {
@@ -186,9 +171,10 @@ fn axis(
     found: &mut Findings,
 ) -> Option<SweptAxis> {
     let place = &statement.place;
-    let Some(name) = AXES.into_iter().find(|name| *name == of.value) else {
+    let Ok(name) = AXIS_NAME.chosen(&of.value) else {
+        let names: Vec<&str> = AXIS_NAME.choices().iter().map(|axis| axis.name).collect();
         let message = format!("{} cannot be swept", of.named());
-        found.error(place, message, "", format!("write one of {}", AXES.join(", ")));
+        found.error(place, message, "", format!("write one of {}", names.join(", ")));
         return None;
     };
     let flows = flows(statement, name, model, found)?;
@@ -301,28 +287,26 @@ fn flows(
 
 fn value(of: &'static str, text: &str, place: &Place, found: &mut Findings) -> Option<Value> {
     match of {
-        "payload" => quantity(of, text, Kind::Size, payload, place, found).map(Value::Payload),
-        "load" => quantity(of, text, Kind::Ratio, quantity::ppm, place, found).map(Value::Load),
-        "period" => quantity(of, text, Kind::Time, quantity::time, place, found).map(Value::Period),
-        "bag" => quantity(of, text, Kind::Time, quantity::time, place, found)
-            .filter(|bag| check_bag(bag, found))
-            .map(Value::Bag),
-        "rate" => quantity(of, text, Kind::Rate, quantity::rate, place, found)
-            .filter(|rate| check_rate(rate, found))
-            .map(Value::Rate),
-        "protocol" => choice(of, text, &PROTOCOLS, place, found).map(Value::Protocol),
-        "fill" => choice(of, text, &FILLS, place, found).map(Value::Fill),
-        "through" => choice(of, text, &TURNS, place, found).map(Value::Through),
-        "forwarding-mode" => choice(of, text, &MODES, place, found).map(|mode| Value::Mode(mode.value)),
-        "policing" => choice(of, text, &POLICINGS, place, found).map(|kind| Value::Policing(kind.value)),
+        "payload" => read(&send::PAYLOAD, text, place, found).map(Value::Payload),
+        "load" => read(&inject::LOAD, text, place, found).map(Value::Load),
+        "period" => read(&send::PERIOD, text, place, found).map(Value::Period),
+        "bag" => read(&flow::BAG, text, place, found).map(Value::Bag),
+        "rate" => read(&link::RATE, text, place, found).map(Value::Rate),
+        "protocol" => read(&flow::PROTOCOL, text, place, found).map(Value::Protocol),
+        "fill" => read(&send::FILL, text, place, found).map(Value::Fill),
+        "through" => read(&relay::THROUGH, text, place, found).map(Value::Through),
+        "forwarding-mode" => {
+            read(&switch::FORWARDING_MODE, text, place, found).map(|mode| Value::Mode(mode.value))
+        }
+        "policing" => read(&switch::POLICING, text, place, found).map(|kind| Value::Policing(kind.value)),
         "integration" => {
-            choice(of, text, &INTEGRATIONS, place, found).map(|kind| Value::Integration(kind.value))
+            read(&switch::INTEGRATION, text, place, found).map(|kind| Value::Integration(kind.value))
         }
         _ => {
-            let number = text.parse::<u32>().ok().filter(|n| (1..=MOST_BURST).contains(&u64::from(*n)));
+            let number = inject::BURST.parse(text).ok();
             if number.is_none() {
                 let message = format!("{of} \"{}\" is no number of frames", shown(text));
-                found.error(place, message, format!("1 to {MOST_BURST}"), "write a number within the limit");
+                found.error(place, message, inject::BURST.limit(), "write a number within the limit");
             }
             number.map(|n| Value::Burst(sourced(of, text, n, place)))
         }
@@ -333,36 +317,14 @@ fn sourced<T>(attribute: &'static str, text: &str, value: T, place: &Place) -> S
     Sourced { value, attribute, written: shown(text).into(), place: place.clone() }
 }
 
-fn quantity<T>(
-    of: &'static str,
-    text: &str,
-    kind: Kind,
-    read: impl Fn(&str) -> Result<T, QuantityError>,
-    place: &Place,
-    found: &mut Findings,
-) -> Maybe<T> {
-    match read(text) {
-        Ok(value) => Some(sourced(of, text, value, place)),
-        Err(error) => {
-            let message = format!("{of} \"{}\" {error}", shown(text));
-            found.error(place, message, "", error.cure(kind, text));
+/// A value in place of that of an attribute.
+fn read<T>(attribute: &Attribute<T>, text: &str, place: &Place, found: &mut Findings) -> Maybe<T> {
+    match attribute.parse(text) {
+        Ok(value) => Some(sourced(attribute.name, text, value, place)),
+        Err(refused) => {
+            let message = format!("{} \"{}\" {}", attribute.name, shown(&refused.word), refused.problem);
+            found.error(place, message, refused.limit, refused.cure);
             None
         }
     }
-}
-
-fn choice<T: Copy>(
-    of: &'static str,
-    text: &str,
-    choices: &[(&str, T)],
-    place: &Place,
-    found: &mut Findings,
-) -> Maybe<T> {
-    if let Some((_, value)) = choices.iter().find(|(name, _)| *name == text) {
-        return Some(sourced(of, text, *value, place));
-    }
-    let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
-    let message = format!("{of} \"{}\" is not one of the choices", shown(text));
-    found.error(place, message, "", format!("write {}", names.join(" or ")));
-    None
 }

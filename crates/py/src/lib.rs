@@ -43,7 +43,7 @@ create_exception!(
 mod _native {
     #[pymodule_export]
     use super::{
-        NativeError, bound_network, compare_captures, compile_plan, convert_network, label_table,
+        NativeError, bound_network, compare_captures, compile_plan, convert_network, label_table, language,
         process_run, read_quantity, replay_run, retrack, simulate_offsets, simulate_run, store_beside,
         take_captures, track_part, tsn_commands, version,
     };
@@ -57,6 +57,12 @@ mod _native {
     /// Benches count a message as late that was sent more than its sender's period divided by this after it was to be.
     #[pymodule_export]
     const LATE_DIVISOR: i64 = wg_plan::LATE_DIVISOR;
+}
+
+/// The test language as JSON: elements with their attributes, and the forms of values.
+#[pyfunction]
+fn language() -> String {
+    wg_plan::language()
 }
 
 /// Compiles the JSON form of a test's element tree.

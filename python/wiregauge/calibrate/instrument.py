@@ -18,7 +18,7 @@ from wiregauge.calibrate.errors import CalibrationError
 from wiregauge.calibrate.runs import Outcome, Run
 from wiregauge.calibrate.summaries import describe, error_of, histogram, time_series
 from wiregauge.config import Test
-from wiregauge.config.builder_nodes import Clock, Host
+from wiregauge.config.parts import Clock, Host
 
 Floats = NDArray[np.float64]
 

@@ -214,7 +214,7 @@ def _test(
 ) -> Test:
     """The test that a probe is."""
     from wiregauge.config.builder import Test
-    from wiregauge.config.builder_sync import Exchange
+    from wiregauge.config.parts import Exchange
 
     here, other = hosts
     rates = [one.interface.rate_bps for one in hosts if one.interface is not None and one.interface.rate_bps]

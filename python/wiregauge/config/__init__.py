@@ -15,26 +15,40 @@ from wiregauge.config.schema import schema_path
 
 if TYPE_CHECKING:
     from wiregauge.config.builder import Test
-    from wiregauge.config.builder_flows import Fault, FlowPath, Frer, StreamReservation, Window
-    from wiregauge.config.builder_nodes import Clock, Event, Host, OwnFrames, ReceiveBuffer, Stack, Timestamps
-    from wiregauge.config.builder_ptp import PtpClock, PtpDomain
-    from wiregauge.config.builder_sync import Cluster, Exchange, FaultyMaster, Ptp
-    from wiregauge.config.builder_tsn import (
+    from wiregauge.config.parts import (
         Ats,
         Cbs,
         Classify,
+        Clock,
+        Cluster,
         CyclicQueuing,
         Etf,
+        Event,
+        Exchange,
+        Fault,
+        FaultyMaster,
+        FlowPath,
+        Frer,
         GateEntry,
         GateSchedule,
+        Host,
         HostTsn,
         Ingress,
+        OwnFrames,
         Police,
+        Ptp,
+        PtpClock,
+        PtpDomain,
+        ReceiveBuffer,
         Scheduler,
+        Stack,
         StreamGate,
         StreamGateEntry,
+        StreamReservation,
         SwitchTsn,
+        Timestamps,
         TrafficClass,
+        Window,
     )
 
 __all__ = [
@@ -82,7 +96,7 @@ __all__ = [
     "schema_path",
 ]
 
-_BUILDER: Final = ("builder", "builder_flows", "builder_nodes", "builder_ptp", "builder_sync", "builder_tsn")
+_BUILDER: Final = ("builder", "parts")
 """Modules read on first use of one of their names: commands that are given a file need none of them."""
 
 

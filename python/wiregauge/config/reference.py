@@ -1,17 +1,15 @@
 """The reference page of the test language: its tables come from the schema, so they cannot drift from it.
 
-`python -m wiregauge.config.reference FILE` renews the tables in a page; a test compares them.
+`make language` renews the tables in the page; a test compares them.
 """
 
 from __future__ import annotations
 
-import sys
 from itertools import groupby
-from pathlib import Path
 
 from wiregauge.config.schema import Attribute, Declaration, declarations, value_types
 
-BEGIN = "<!-- From here to the end marker: made from wiregauge-test-2.xsd by wiregauge.config.reference. -->"
+BEGIN = "<!-- From here to the end marker: made by tools/language.py from the schema. -->"
 END = "<!-- End of what is made from the schema. -->"
 
 
@@ -69,9 +67,3 @@ def _types() -> str:
             ]
             parts.append("\n".join(["| choice | meaning |", "| --- | --- |", *rows, ""]))
     return "\n".join(parts)
-
-
-if __name__ == "__main__":
-    for name in sys.argv[1:]:
-        path = Path(name)
-        path.write_text(renewed(path.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,7 +1,7 @@
 """The schema of the test language, as a validator and as a description of itself.
 
-The XSD file is the one declaration of the language's structure. Messages, the reference page and the builder's
-test read it through `declarations()`, so none of them can know an attribute the schema does not.
+The XSD file is made from the declaration of the language in `crates/plan`. Messages, the reference page and tests read
+it through `declarations()`, so none of them can know an attribute the schema does not.
 """
 
 from __future__ import annotations

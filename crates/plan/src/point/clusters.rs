@@ -9,9 +9,10 @@ use super::Carried;
 use super::check::PointCheck;
 use crate::campaign::{Cluster, ClusterChannel, ClusterMaster, Hop};
 use crate::diagnostic::Findings;
+use crate::language::values::Failing;
 use crate::network::{Attachment, NodeIndex, NodeKind};
 use crate::reader::Sourced;
-use crate::statements::{ClusterStatement, Failing};
+use crate::statements::ClusterStatement;
 
 /// Octets of a frame that may be in the way, destination address to FCS.
 const LONGEST_FRAME: u16 = 1_522;

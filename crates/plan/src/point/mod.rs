@@ -29,10 +29,11 @@ use wg_frame::time::Span;
 use crate::campaign::Hop;
 use crate::campaign::{FaultKind, Flow, FlowId, Protocol, Route, Run, TimeTriggered, VirtualLink};
 use crate::diagnostic::Findings;
+use crate::language::types::PROTOCOL;
 use crate::model::{FlowModel, Model};
 use crate::network::{LineRate, NodeIndex, NodeKind, SwitchKind};
 use crate::schedule::Schedule;
-use crate::statements::{PROTOCOLS, Pace, homes};
+use crate::statements::{Pace, homes};
 use check::{PICOS_PER_SECOND, SHORTEST_DRAIN};
 pub(crate) use check::{PointCheck, Said};
 use senders::Senders;
@@ -362,10 +363,8 @@ pub(crate) fn check_belongings(
             if taken.iter().any(|protocol| homes.contains(protocol)) {
                 continue;
             }
-            let names: Vec<&str> = PROTOCOLS
-                .iter()
-                .filter_map(|(name, protocol)| homes.contains(protocol).then_some(*name))
-                .collect();
+            let able = PROTOCOL.choices().iter().filter(|protocol| homes.contains(&protocol.value));
+            let names: Vec<&str> = able.map(|protocol| protocol.name).collect();
             let message = format!("{attribute} has no effect on a flow with {}", written.named());
             let cure =
                 format!("remove {attribute} or write protocol=\"{}\"", names.join("\" or protocol=\""));

@@ -11,10 +11,10 @@ use super::check::PointCheck;
 use super::windows::SLACK;
 use crate::campaign::Protocol;
 use crate::diagnostic::Findings;
+use crate::language::values::CycleOffset;
 use crate::model::{FlowModel, SendModel};
 use crate::network::{Distribution, HostModel, NodeIndex, NodeKind};
 use crate::reader::Sourced;
-use crate::statements::CycleOffset;
 
 impl PointCheck<'_> {
     /// The offset of a sender, and where that follows from the dispatch of its flow, how long before it messages are released.

@@ -4,7 +4,8 @@ use wg_core::as6802::Integrity;
 use wg_frame::time::Span;
 
 use crate::diagnostic::{Findings, Place};
-use crate::quantity::{self, Kind};
+use crate::language::synchronise::{as6802 as own, faulty_master as faulty};
+use crate::language::values::Failing;
 use crate::reader::{Maybe, Reader, Sourced};
 use crate::tree::Element;
 
@@ -35,15 +36,6 @@ pub(crate) struct ClusterStatement {
     pub(crate) faulty: Vec<FaultyMaster>,
 }
 
-/// What a faulty master does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Failing {
-    Early,
-    Late,
-    Silent,
-    Inconsistent,
-}
-
 #[derive(Clone, Debug)]
 pub(crate) struct FaultyMaster {
     pub(crate) place: Place,
@@ -52,39 +44,26 @@ pub(crate) struct FaultyMaster {
     pub(crate) by: Option<Maybe<Span>>,
 }
 
-const CYCLE: (Span, Span, &str) = (Span::from_micros(10), Span::from_millis(1_000), "10us to 1s");
-const PRECISION: (Span, Span, &str) =
-    (Span::from_picos(1), Span::from_millis(10), "more than 0s, at most 10ms");
-const DELAY: (Span, Span, &str) =
-    (Span::from_picos(1), Span::from_millis(100), "more than 0s, at most 100ms");
-const POWERED: (Span, Span, &str) = (Span::ZERO, Span::from_millis(60_000), "0s to 1min");
-
 pub(super) fn cluster(element: &Element, found: &mut Findings) -> ClusterStatement {
     let faulty: Vec<_> = element.all("faulty-master").map(|one| faulty_master(one, found)).collect();
     let mut reader = Reader::new(element, found);
-    let integrities = [("standard", Integrity::Standard), ("high", Integrity::High)];
-    let written =
-        |attribute: &str, default: &'static str| element.get(attribute).unwrap_or(default).to_owned();
-    let within = |attribute: &'static str, bounds, reader: &mut Reader<'_>| {
-        element.get(attribute).map(|written| reader.time_within(attribute, written, bounds))
-    };
     ClusterStatement {
-        masters: reader.names("masters").unwrap_or_default(),
-        compression_masters: reader.names("compression-masters").unwrap_or_default(),
-        clients: element.get("clients").map(|_| reader.names("clients").unwrap_or_default()),
-        integrity: reader.choice("integrity", &written("integrity", "standard"), &integrities),
-        cycle: reader.time_within("cycle", &written("cycle", "1ms"), CYCLE),
-        cycles: reader.whole("cycles", &written("cycles", "16"), 1, 1 << 20),
-        precision: within("precision", PRECISION, &mut reader),
-        max_drift: reader.optional("max-drift", Kind::Drift, quantity::drift),
-        max_delay: within("max-delay", DELAY, &mut reader),
-        faulty_masters: reader.whole("faulty-masters", &written("faulty-masters", "0"), 0, 2),
-        domain: reader.whole("domain", &written("domain", "0"), 0, 255),
-        priority: reader.whole("priority", &written("priority", "0"), 0, 255),
-        sync_threshold: reader.optional_whole("sync-threshold", 1, 32),
-        stable_cycles: reader.whole("stable-cycles", &written("stable-cycles", "3"), 1, 1_000),
-        unstable_cycles: reader.whole("unstable-cycles", &written("unstable-cycles", "1"), 0, 1_000),
-        powered_within: reader.time_within("powered-within", &written("powered-within", "0s"), POWERED),
+        masters: reader.names(&own::MASTERS).unwrap_or_default(),
+        compression_masters: reader.names(&own::COMPRESSION_MASTERS).unwrap_or_default(),
+        clients: reader.has(&own::CLIENTS).then(|| reader.names(&own::CLIENTS).unwrap_or_default()),
+        integrity: reader.read(&own::INTEGRITY),
+        cycle: reader.read(&own::CYCLE),
+        cycles: reader.read(&own::CYCLES),
+        precision: reader.optional(&own::PRECISION),
+        max_drift: reader.optional(&own::MAX_DRIFT),
+        max_delay: reader.optional(&own::MAX_DELAY),
+        faulty_masters: reader.read(&own::FAULTY_MASTERS),
+        domain: reader.read(&own::DOMAIN),
+        priority: reader.read(&own::PRIORITY),
+        sync_threshold: reader.optional(&own::SYNC_THRESHOLD),
+        stable_cycles: reader.read(&own::STABLE_CYCLES),
+        unstable_cycles: reader.read(&own::UNSTABLE_CYCLES),
+        powered_within: reader.read(&own::POWERED_WITHIN),
         place: reader.place,
         faulty,
     }
@@ -92,16 +71,9 @@ pub(super) fn cluster(element: &Element, found: &mut Findings) -> ClusterStateme
 
 fn faulty_master(element: &Element, found: &mut Findings) -> FaultyMaster {
     let mut reader = Reader::new(element, found);
-    let choices = [
-        ("early", Failing::Early),
-        ("late", Failing::Late),
-        ("silent", Failing::Silent),
-        ("inconsistent", Failing::Inconsistent),
-    ];
-    let master = reader.name("name");
-    let behaviour =
-        reader.required("behaviour").and_then(|written| reader.choice("behaviour", written, &choices));
-    let by = element.get("by").map(|written| reader.time_within("by", written, PRECISION));
+    let master = reader.read(&faulty::NAME);
+    let behaviour = reader.read(&faulty::BEHAVIOUR);
+    let by = reader.optional(&faulty::BY);
     match (&behaviour, &by) {
         (Some(behaviour), Some(_)) if behaviour.value == Failing::Silent => {
             let cure = "remove by";

@@ -1,6 +1,5 @@
 //! Flows: who sends what to whom, and the contract or schedule it is carried under.
 
-use wg_core::arinc664::{Bag, Contract};
 use wg_frame::time::Span;
 
 use super::addresses::{WrittenAddresses, addresses};
@@ -9,8 +8,8 @@ use super::parts::{End, end};
 use super::reservations::{self, ReservationStatement, reservation};
 use crate::campaign::Protocol;
 use crate::diagnostic::{Findings, Place};
+use crate::language::flows::{flow as own, path, window};
 use crate::network::NetworkId;
-use crate::quantity::{self, Kind, QuantityError};
 use crate::reader::{Maybe, Reader, Sourced};
 use crate::tree::Element;
 
@@ -85,39 +84,30 @@ pub(crate) struct WindowStatement {
     pub(crate) length: Maybe<Span>,
 }
 
-/// Names of the protocols.
-pub(crate) const PROTOCOLS: [(&str, Protocol); 5] = [
-    ("udp", Protocol::Udp),
-    ("raw", Protocol::Raw),
-    ("be", Protocol::Be),
-    ("rc", Protocol::Rc),
-    ("tt", Protocol::Tt),
-];
-
 /// Attributes that belong to some protocols only. A tag is refused where the protocol carries none, at each point of a
 /// sweep, and therefore not listed here.
 const SPECIAL: [(&str, &[Protocol]); 21] = [
-    ("dscp", &[Protocol::Udp, Protocol::Be]),
-    ("source-mac", &[Protocol::Udp, Protocol::Raw, Protocol::Be]),
-    ("destination-mac", &[Protocol::Udp, Protocol::Raw, Protocol::Be]),
-    ("source-ip", &[Protocol::Udp, Protocol::Be]),
-    ("destination-ip", &[Protocol::Udp, Protocol::Be]),
-    ("source-port", &[Protocol::Udp, Protocol::Be]),
-    ("destination-port", &[Protocol::Udp, Protocol::Be]),
-    ("vl", &[Protocol::Rc, Protocol::Tt]),
-    ("lmax", &[Protocol::Rc, Protocol::Tt]),
-    ("queue", &[Protocol::Rc, Protocol::Tt]),
-    ("bag", &[Protocol::Rc]),
-    ("sub-links", &[Protocol::Rc]),
-    ("skew-max", &[Protocol::Rc]),
-    ("redundancy", &[Protocol::Rc]),
-    ("sequence-number", &[Protocol::Rc]),
-    ("jitter", &[Protocol::Rc]),
-    ("period", &[Protocol::Tt]),
-    ("offset", &[Protocol::Tt]),
-    ("window", &[Protocol::Tt]),
-    ("early", &[Protocol::Tt]),
-    ("late", &[Protocol::Tt]),
+    (own::DSCP.name, &[Protocol::Udp, Protocol::Be]),
+    (own::SOURCE_MAC.name, &[Protocol::Udp, Protocol::Raw, Protocol::Be]),
+    (own::DESTINATION_MAC.name, &[Protocol::Udp, Protocol::Raw, Protocol::Be]),
+    (own::SOURCE_IP.name, &[Protocol::Udp, Protocol::Be]),
+    (own::DESTINATION_IP.name, &[Protocol::Udp, Protocol::Be]),
+    (own::SOURCE_PORT.name, &[Protocol::Udp, Protocol::Be]),
+    (own::DESTINATION_PORT.name, &[Protocol::Udp, Protocol::Be]),
+    (own::VL.name, &[Protocol::Rc, Protocol::Tt]),
+    (own::LMAX.name, &[Protocol::Rc, Protocol::Tt]),
+    (own::QUEUE.name, &[Protocol::Rc, Protocol::Tt]),
+    (own::BAG.name, &[Protocol::Rc]),
+    (own::SUB_LINKS.name, &[Protocol::Rc]),
+    (own::SKEW_MAX.name, &[Protocol::Rc]),
+    (own::REDUNDANCY.name, &[Protocol::Rc]),
+    (own::SEQUENCE_NUMBER.name, &[Protocol::Rc]),
+    (own::JITTER.name, &[Protocol::Rc]),
+    (own::PERIOD.name, &[Protocol::Tt]),
+    (own::OFFSET.name, &[Protocol::Tt]),
+    (own::WINDOW.name, &[Protocol::Tt]),
+    (own::EARLY.name, &[Protocol::Tt]),
+    (own::LATE.name, &[Protocol::Tt]),
 ];
 
 /// The protocols an attribute belongs to.
@@ -125,32 +115,17 @@ pub(crate) fn homes(attribute: &str) -> &'static [Protocol] {
     SPECIAL.iter().find(|(name, _)| *name == attribute).map_or(&[], |(_, homes)| homes)
 }
 
-/// Longest times of a schedule; the instants of a longer one would leave the range of a run.
-const SCHEDULE: (Span, Span, &str) = (Span::ZERO, Span::from_millis(100_000), "0s to 100s");
-/// As `SCHEDULE`, but not nothing.
-const POSITIVE: (Span, Span, &str) =
-    (Span::from_picos(1), Span::from_millis(100_000), "more than 0s, at most 100s");
-/// Frames that wait at a sender, at most.
-const MOST_QUEUED: u64 = 65_535;
-
 pub(super) fn flow(element: &Element, found: &mut Findings) -> FlowStatement {
     let reservation = reservation(element, found);
     let mut reader = Reader::new(element, found);
     FlowStatement {
-        id: reader.flow_id("id"),
-        protocol: reader.required("protocol").and_then(|w| reader.choice("protocol", w, &PROTOCOLS)),
-        from: reader.name("from"),
-        to: reader.names("to"),
-        deadline: reader.time("deadline").flatten().filter(|deadline| {
-            let fits = deadline.value > Span::ZERO;
-            if !fits {
-                let cure = "write the largest latency a message may have";
-                reader.refuse("deadline", &deadline.written, "is zero", "more than 0s", cure);
-            }
-            fits
-        }),
+        id: reader.read(&own::ID),
+        protocol: reader.read(&own::PROTOCOL),
+        from: reader.read(&own::FROM),
+        to: reader.names(&own::TO),
+        deadline: reader.read(&own::DEADLINE),
         carriage: carriage(&mut reader, reservation.as_ref()),
-        paths: element.all("path").take(MOST_PATHS).map(|e| path(e, reader.found)).collect(),
+        paths: element.all("path").take(MOST_PATHS).map(|e| self::path(e, reader.found)).collect(),
         frer: functions(element, reader.found),
         reservation,
         exchange: false,
@@ -170,21 +145,9 @@ fn functions(element: &Element, found: &mut Findings) -> Option<FrerStatement> {
 
 fn carriage(reader: &mut Reader<'_>, reservation: Option<&ReservationStatement>) -> Carriage {
     let element = reader.element;
-    let tag = (
-        reader.optional_whole("vlan", 1, 4_094).flatten(),
-        reader.optional_whole("priority", 0, 7).flatten(),
-    );
-    let vlan_known = element.get("vlan").is_none() || tag.0.is_some();
+    let tag = (reader.read(&own::VLAN), reader.read(&own::PRIORITY));
+    let vlan_known = !reader.has(&own::VLAN) || tag.0.is_some();
     let (vlan, priority) = reservations::tag(reader, reservation, tag);
-    let mut within = |attribute: &'static str, bounds| {
-        element.get(attribute).and_then(|w| reader.time_within(attribute, w, bounds))
-    };
-    let (period, window) = (within("period", POSITIVE), within("window", POSITIVE));
-    let (offset, early) = (within("offset", SCHEDULE), within("early", SCHEDULE));
-    let (late, jitter) = (within("late", SCHEDULE), within("jitter", JITTER));
-    let skew_max = within("skew-max", POSITIVE);
-    let networks = [("A", Some(NetworkId::A)), ("B", Some(NetworkId::B)), ("both", None)];
-    let switched = [("on", true), ("off", false)];
     let mut special: Vec<&'static str> =
         SPECIAL.iter().map(|(name, _)| *name).filter(|name| element.get(name).is_some()).collect();
     if element.all("window").next().is_some() && !special.contains(&"window") {
@@ -194,35 +157,22 @@ fn carriage(reader: &mut Reader<'_>, reservation: Option<&ReservationStatement>)
         vlan,
         vlan_known,
         priority,
-        dscp: reader.optional_whole("dscp", 0, 63).flatten(),
-        networks: reader.optional_choice("networks", &networks).flatten().map(|networks| networks.value),
-        vl: reader.optional_whole("vl", 1, 65_535).flatten(),
-        lmax: element.get("lmax").and_then(|w| reader.quantity("lmax", w, Kind::Size, lmax)).filter(|lmax| {
-            let fits = Contract::new(Bag::ALL[0], lmax.value).is_ok();
-            if !fits {
-                let cure = "write the longest frame, destination address to FCS";
-                reader.refuse("lmax", &lmax.written, "is no length of a frame", "64B to 1518B", cure);
-            }
-            fits
-        }),
-        queue: reader.optional_whole("queue", 1, MOST_QUEUED).flatten(),
-        bag: element
-            .get("bag")
-            .and_then(|w| reader.quantity("bag", w, Kind::Time, quantity::time))
-            .filter(|bag| check_bag(bag, reader.found)),
-        sub_links: reader.optional_whole("sub-links", 1, 4).flatten(),
-        skew_max,
-        redundancy: reader.optional_choice("redundancy", &switched).flatten(),
-        number_within: reader
-            .optional_choice("sequence-number", &[("behind", false), ("within", true)])
-            .flatten()
-            .is_some_and(|within| within.value),
-        jitter,
-        period,
-        offset,
-        window,
-        early,
-        late,
+        period: reader.read(&own::PERIOD),
+        window: reader.read(&own::WINDOW),
+        offset: reader.read(&own::OFFSET),
+        early: reader.read(&own::EARLY),
+        late: reader.read(&own::LATE),
+        jitter: reader.read(&own::JITTER),
+        skew_max: reader.read(&own::SKEW_MAX),
+        dscp: reader.read(&own::DSCP),
+        networks: reader.value(&own::NETWORKS),
+        vl: reader.read(&own::VL),
+        lmax: reader.read(&own::LMAX),
+        queue: reader.read(&own::QUEUE),
+        bag: reader.read(&own::BAG),
+        sub_links: reader.read(&own::SUB_LINKS),
+        redundancy: reader.read(&own::REDUNDANCY),
+        number_within: reader.value(&own::SEQUENCE_NUMBER).unwrap_or_default(),
         addresses: addresses(reader),
         windows: element.all("window").take(1_024).map(|e| hand_set(e, reader.found)).collect(),
         special,
@@ -234,40 +184,22 @@ const MOST_PATHS: usize = 8_192;
 
 fn path(element: &Element, found: &mut Findings) -> PathStatement {
     let mut reader = Reader::new(element, found);
-    let to = element.get("to").map(|written| reader.name_of("to", written));
-    let network = reader.optional_choice("network", &[("A", NetworkId::A), ("B", NetworkId::B)]);
-    let via = reader.required("via").and_then(|written| {
-        let ends: Vec<_> = written.split_whitespace().map(|word| end(&mut reader, "via", word)).collect();
-        ends.into_iter().collect::<Option<Vec<_>>>().map(|ends| reader.sourced("via", written, ends))
+    let (to, network) = (reader.optional(&path::TO), reader.optional(&path::NETWORK));
+    let via = reader.written(&path::VIA).and_then(|written| {
+        let name = path::VIA.name;
+        let ends: Vec<_> = written.split_whitespace().map(|word| end(&mut reader, name, word)).collect();
+        ends.into_iter().collect::<Option<Vec<_>>>().map(|ends| reader.sourced(name, written, ends))
     });
     PathStatement { place: reader.place, to, network, via }
 }
 
-const JITTER: (Span, Span, &str) = (Span::ZERO, Span::from_millis(128), "0s to 128ms");
-
-fn lmax(text: &str) -> Result<u16, QuantityError> {
-    u16::try_from(quantity::size(text)?).map_err(|_| QuantityError::TooLarge)
-}
-
-/// Refuses what is no BAG (ARINC 664 part 7: 2^k ms, k = 0 … 7); true for one.
-pub(crate) fn check_bag(bag: &Sourced<Span>, found: &mut Findings) -> bool {
-    let sound = Bag::new(bag.value).is_ok();
-    if !sound {
-        let number = bag.value.as_picos() / Span::from_millis(1).as_picos();
-        let near = number.clamp(1, 128).unsigned_abs().next_power_of_two();
-        let message = format!("{} is no bandwidth allocation gap", bag.named());
-        let limit = "1, 2, 4, 8, 16, 32, 64 or 128 ms";
-        found.error(&bag.place, message, limit, format!("write one of them, for example {near}ms"));
-    }
-    sound
-}
-
 fn hand_set(element: &Element, found: &mut Findings) -> WindowStatement {
     let mut reader = Reader::new(element, found);
+    let name = window::PORT.name;
     let at = reader
-        .required("port")
-        .and_then(|written| Some((end(&mut reader, "port", written)?, reader.sourced("port", written, ()))));
-    let offset = reader.required("offset").and_then(|w| reader.time_within("offset", w, SCHEDULE));
-    let length = element.get("length").and_then(|w| reader.time_within("length", w, POSITIVE));
+        .written(&window::PORT)
+        .and_then(|written| Some((end(&mut reader, name, written)?, reader.sourced(name, written, ()))));
+    let offset = reader.read(&window::OFFSET);
+    let length = reader.read(&window::LENGTH);
     WindowStatement { place: reader.place, at, offset, length }
 }

@@ -5,6 +5,7 @@ use wg_frame::time::Span;
 
 use crate::campaign::IndividualRecovery;
 use crate::diagnostic::{Findings, Place};
+use crate::language::flows::frer as own;
 use crate::reader::{Maybe, Reader};
 use crate::tree::Element;
 
@@ -27,33 +28,25 @@ pub(crate) struct FrerStatement {
     pub(crate) latent: Option<LatentErrorConfig>,
 }
 
-/// Times of recovery functions; the managed objects count milliseconds in 32 bits.
-const TIMES: (Span, Span, &str) =
-    (Span::from_picos(1), Span::from_millis(86_400_000), "more than 0s, at most 24h");
+/// What could not be read is as long as can be: it is too short for nothing.
+const LONGEST: Span = Span::from_millis(86_400_000);
 
 pub(super) fn frer(element: &Element, found: &mut Findings) -> FrerStatement {
     let mut reader = Reader::new(element, found);
-    let replicate_at = element.get("replicate-at").map(|written| reader.name_of("replicate-at", written));
-    let eliminate_at = element.get("eliminate-at").map(|written| reader.name_of("eliminate-at", written));
-    let intermediate = super::host_tsn::on_if_read(&mut reader, "intermediate-recovery");
-    let by_match = reader.optional_choice("recovery", &[("vector", false), ("match", true)]).flatten();
-    let by_match = by_match.is_some_and(|by_match| by_match.value);
-    let (shortest, longest) = (RecoveryConfig::SHORTEST_HISTORY, RecoveryConfig::LONGEST_HISTORY);
-    let history = reader.optional_whole::<u32>("history-length", shortest.into(), longest.into());
+    let replicate_at = reader.optional(&own::REPLICATE_AT);
+    let eliminate_at = reader.optional(&own::ELIMINATE_AT);
+    let intermediate = reader.value(&own::INTERMEDIATE_RECOVERY);
+    let by_match = reader.value(&own::RECOVERY).unwrap_or_default();
+    let history = reader.optional(&own::HISTORY_LENGTH);
     if by_match && let Some(Some(history)) = &history {
         let message = format!("{} has no effect on match recovery, which knows one number", history.named());
         let cure = "remove it, or write recovery=\"vector\"";
         reader.found.error(&history.place, message, "vector recovery", cure);
     }
-    // One that could not be read is too short for nothing.
+    let (shortest, longest) = (RecoveryConfig::SHORTEST_HISTORY, RecoveryConfig::LONGEST_HISTORY);
     let history_length = history.map_or(shortest, |history| history.map_or(longest, |history| history.value));
-    let reset = within(&mut reader, "reset", Span::from_millis(2_000)).unwrap_or(TIMES.1);
-    let individual = [
-        ("off", None),
-        ("match", Some(IndividualRecovery::Match)),
-        ("vector", Some(IndividualRecovery::Vector)),
-    ];
-    let individual = reader.optional_choice("individual", &individual).flatten();
+    let reset = reader.value(&own::RESET).unwrap_or(LONGEST);
+    let individual = reader.read(&own::INDIVIDUAL);
     if let Some(individual) = &individual
         && by_match
         && individual.value == Some(IndividualRecovery::Vector)
@@ -75,28 +68,22 @@ pub(super) fn frer(element: &Element, found: &mut Findings) -> FrerStatement {
     }
 }
 
-/// A time of a recovery function; `None` where it could not be read.
-fn within(reader: &mut Reader<'_>, attribute: &'static str, default: Span) -> Option<Span> {
-    let Some(written) = reader.element.get(attribute) else { return Some(default) };
-    Some(reader.time_within(attribute, written, TIMES)?.value)
-}
-
 /// Latent error detection, where a difference is written.
 fn latent(reader: &mut Reader<'_>) -> Option<LatentErrorConfig> {
-    let (period, reset_period) = LatentErrorConfig::PERIODS;
-    let period = within(reader, "latent-period", period);
-    let reset_period = within(reader, "latent-reset", reset_period);
-    let Some(difference) = reader.optional_whole::<u64>("latent-difference", 0, u32::MAX.into()) else {
-        for attribute in ["latent-period", "latent-reset"] {
-            if reader.element.get(attribute).is_some() {
-                let message = format!("{attribute} has no effect without latent-difference");
-                let cure = format!("remove {attribute}, or add latent-difference=\"…\"");
-                reader.found.error(&reader.place, message, "", cure);
+    let period = reader.read(&own::LATENT_PERIOD);
+    let reset_period = reader.read(&own::LATENT_RESET);
+    let Some(difference) = reader.optional(&own::LATENT_DIFFERENCE) else {
+        for attribute in [&own::LATENT_PERIOD, &own::LATENT_RESET] {
+            if !reader.has(attribute) {
+                continue;
             }
+            let message = format!("{} has no effect without latent-difference", attribute.name);
+            let cure = format!("remove {}, or add latent-difference=\"…\"", attribute.name);
+            reader.found.error(&reader.place, message, "", cure);
         }
         return None;
     };
-    let (period, reset_period) = (period?, reset_period?);
+    let (period, reset_period) = (period?.value, reset_period?.value);
     if reset_period < period {
         let message =
             format!("latent errors are forgotten every {reset_period}, before the test every {period}");

@@ -13,11 +13,14 @@ use crate::diagnostic::{Findings, Place};
 use crate::hold::Held;
 use crate::host_tsn::{
     Classify, GateEntry, GateSchedule, HostTsn, IngressRule, LONGEST_CYCLE, MOST_CLASSES, MOST_GATE_ENTRIES,
-    MOST_QUEUES, MOST_STREAM_GATE_ENTRIES, Meter, Shaper, StreamGate, StreamGateEntry, TrafficClass,
-    TsnOffload,
+    MOST_STREAM_GATE_ENTRIES, Meter, Shaper, StreamGate, StreamGateEntry, TrafficClass, TsnOffload,
 };
-use crate::quantity::{self, Kind};
-use crate::reader::{Maybe, Reader, Sourced};
+use crate::language::attribute::{Attribute, Declared, Need, Text};
+use crate::language::tsn::{
+    cbs, classify as classified, etf, gate_entry, gate_schedule as gates, host_tsn as own,
+    ingress as arriving, police, stream_gate as gate, stream_gate_entry as gate_line, traffic_class as class,
+};
+use crate::reader::Reader;
 use crate::tree::Element;
 
 /// The settings, and where each part of them is written.
@@ -34,38 +37,15 @@ pub(crate) struct HostTsnStatement {
 }
 
 const PRIORITIES: u8 = 8;
-/// 64 times one to four (`addFragSize`; IEEE Std 802.3-2022, 99.4.4).
-const FRAGMENTS: [(&str, u16); 4] = [("64B", 64), ("128B", 128), ("192B", 192), ("256B", 256)];
-/// What an entry does to the MAC (IEEE Std 802.1Q-2022, table 8-7).
-const MAC: [(&str, MacOperation); 3] = [
-    ("unchanged", MacOperation::Unchanged),
-    ("hold", MacOperation::Hold),
-    ("release", MacOperation::Release),
-];
-/// In advance of an entry: what is longer is no margin of a MAC.
-const ADVANCE: (Span, Span, &str) = (Span::ZERO, Span::from_millis(1_000), "0s to 1s");
-const SWITCH: [(&str, bool); 2] = [("off", false), ("on", true)];
-const OFFLOADS: [(&str, TsnOffload); 3] =
-    [("off", TsnOffload::Off), ("full", TsnOffload::Full), ("txtime-assist", TsnOffload::TxtimeAssist)];
-/// Of a launch: what is longer is no margin of a queue discipline.
-const DELTA: (Span, Span, &str) = (Span::ZERO, Span::from_millis(1_000), "0s to 1s");
-const LENGTH: (Span, Span, &str) = (Span::from_nanos(1), LONGEST_CYCLE, "1ns to 2147483647ns");
-const BASE: (Span, Span, &str) = (Span::ZERO, Span::from_millis(86_400_000), "0s to 24h");
-/// A frame on the wire, preamble and gap included: the smallest, and the largest that this program knows of.
-const FRAME: (u64, u64, &str) = (84, 9_238, "84B to 9238B");
-/// The largest tagged frame of IEEE Std 802.3 on the wire.
-const USUAL_FRAME: &str = "1542B";
-pub(super) const BURST: (u64, u64, &str) = (64, 1 << 24, "64B to 16MiB");
 const MOST_RULES: usize = 1_024;
 
 /// Reads the settings of an end system.
 pub(super) fn host_tsn(element: &Element, found: &mut Findings) -> Box<HostTsnStatement> {
     let clean = found.count();
     let mut reader = Reader::new(element, found);
-    let channels = reader.optional_whole("channels", 1, u64::from(MOST_QUEUES)).flatten();
-    let offload = reader.optional_choice("offload", &OFFLOADS).flatten();
-    let written = element.get("txtime-delay");
-    let txtime_delay = written.and_then(|written| whole_time(&mut reader, "txtime-delay", written, DELTA));
+    let channels = reader.value(&own::CHANNELS);
+    let offload = reader.value(&own::OFFLOAD);
+    let txtime_delay = whole_time(&mut reader, &own::TXTIME_DELAY);
     let preemption = preemption_of(&mut reader);
     let place = reader.place;
     let (classes, class_places) = classes(element, MOST_CLASSES, traffic_class, found);
@@ -76,8 +56,8 @@ pub(super) fn host_tsn(element: &Element, found: &mut Findings) -> Box<HostTsnSt
     let (classify, classify_places) = several(element, "classify", self::classify, found);
     let (ingress, ingress_places) = several(element, "ingress", self::ingress, found);
     let tsn = HostTsn {
-        channels: channels.map(|channels: Sourced<u16>| channels.value),
-        offload: offload.map_or_else(TsnOffload::default, |offload| offload.value),
+        channels,
+        offload: offload.unwrap_or_default(),
         txtime_delay,
         shortest_fragment: preemption.shortest_fragment,
         hold_advance: preemption.hold_advance,
@@ -123,45 +103,32 @@ pub(super) fn several<T>(
 }
 
 /// A time that is a whole number of nanoseconds, as the kernel counts.
-pub(super) fn whole_time(
-    reader: &mut Reader<'_>,
-    attribute: &'static str,
-    written: &str,
-    bounds: (Span, Span, &str),
-) -> Option<Span> {
-    let time = reader.time_within(attribute, written, bounds)?.value;
-    if time.as_picos() % 1_000 == 0 {
-        return Some(time);
+pub(super) fn whole_time(reader: &mut Reader<'_>, attribute: &Attribute<Span>) -> Option<Span> {
+    let time = reader.read(attribute)?;
+    if time.value.as_picos() % 1_000 == 0 {
+        return Some(time.value);
     }
     let cure = "write a whole number of nanoseconds";
-    reader.refuse(attribute, written, "is finer than the kernel counts", "1ns", cure);
+    reader.refuse(attribute.name, &time.written, "is finer than the kernel counts", "1ns", cure);
     None
-}
-
-/// Off where it is not written; `None` where it could not be read.
-pub(super) fn on_if_read(reader: &mut Reader<'_>, attribute: &'static str) -> Option<bool> {
-    reader.optional_choice(attribute, &SWITCH).map_or(Some(false), |on| Some(on?.value))
-}
-
-pub(super) fn on(reader: &mut Reader<'_>, attribute: &'static str) -> bool {
-    on_if_read(reader, attribute).unwrap_or_default()
 }
 
 /// Numbers from 0 with spaces between, ascending in the result.
 pub(super) fn numbers(
     reader: &mut Reader<'_>,
-    attribute: &'static str,
+    attribute: &Attribute<Text>,
     written: &str,
     below: u64,
 ) -> Option<Vec<u8>> {
     let mut numbers = Vec::new();
     for word in written.split_whitespace() {
-        let number: Sourced<u8> = reader.whole(attribute, word, 0, below.saturating_sub(1))?;
-        if numbers.contains(&number.value) {
-            reader.refuse(attribute, written, &format!("names {word} twice"), "", "name each number once");
+        let number: u8 = reader.whole(attribute.name, word, (0, below.saturating_sub(1)))?;
+        if numbers.contains(&number) {
+            let problem = format!("names {word} twice");
+            reader.refuse(attribute.name, written, &problem, "", "name each number once");
             return None;
         }
-        numbers.push(number.value);
+        numbers.push(number);
     }
     numbers.sort_unstable();
     Some(numbers)
@@ -193,17 +160,17 @@ pub(super) fn classes<T>(
 }
 
 /// Number and priorities of a class.
-pub(super) fn class_of(reader: &mut Reader<'_>, most: usize) -> Option<(u8, Vec<u8>)> {
-    let number = reader.required("number").and_then(|w| reader.whole::<u8>("number", w, 0, most as u64 - 1));
+pub(super) fn class_of(reader: &mut Reader<'_>, number: &Attribute<u8>) -> Option<(u8, Vec<u8>)> {
+    let number = reader.value(number);
     let priorities = reader
-        .required("priorities")
-        .and_then(|w| numbers(reader, "priorities", w, u64::from(PRIORITIES)))?;
+        .written(&class::PRIORITIES)
+        .and_then(|written| numbers(reader, &class::PRIORITIES, written, u64::from(PRIORITIES)))?;
     if priorities.is_empty() {
         let cure = "list priorities, or remove the class";
-        reader.refuse("priorities", "", "names no priority", "at least 1", cure);
+        reader.refuse(class::PRIORITIES.name, "", "names no priority", "at least 1", cure);
         return None;
     }
-    Some((number?.value, priorities))
+    Some((number?, priorities))
 }
 
 fn traffic_class(element: &Element, found: &mut Findings) -> Option<(u8, TrafficClass)> {
@@ -222,14 +189,13 @@ fn traffic_class(element: &Element, found: &mut Findings) -> Option<(u8, Traffic
     }
     let shaper = shapers.clone().next().map(|child| shaper(child, found));
     let mut reader = Reader::new(element, found);
-    let named = class_of(&mut reader, MOST_CLASSES);
-    refuse_of_switch(&mut reader, &["longest-frame"]);
+    let named = class_of(&mut reader, &class::NUMBER);
+    refuse_of_switch(&mut reader, &[&class::LONGEST_FRAME]);
     refuse_virtual_links(&mut reader);
-    let preemptable = preemptable(&mut reader);
-    let queues =
-        reader.whole::<u16>("queues", element.get("queues").unwrap_or("1"), 1, u64::from(MOST_QUEUES))?;
+    let preemptable = reader.value(&class::PREEMPTABLE).unwrap_or_default();
+    let queues = reader.value(&class::QUEUES)?;
     let (number, priorities) = named?;
-    if shaper.is_some() && queues.value != 1 {
+    if shaper.is_some() && queues != 1 {
         let message = "a class with a shaper has several queues, each of which would get the whole of it";
         reader.found.error(&reader.place, message, "queues=\"1\"", "write queues=\"1\" or remove the shaper");
     }
@@ -237,12 +203,7 @@ fn traffic_class(element: &Element, found: &mut Findings) -> Option<(u8, Traffic
         None => None,
         Some(shaper) => Some(shaper?),
     };
-    Some((number, TrafficClass { priorities, queues: queues.value, shaper, preemptable }))
-}
-
-/// Whether the frames of a class are sent in fragments.
-pub(super) fn preemptable(reader: &mut Reader<'_>) -> bool {
-    on(reader, "preemptable")
+    Some((number, TrafficClass { priorities, queues, shaper, preemptable }))
 }
 
 /// What is stated of preemption beside the classes.
@@ -262,15 +223,11 @@ impl PreemptionOf {
 
 /// Reads it from the settings of a host or of ports of a switch.
 pub(super) fn preemption_of(reader: &mut Reader<'_>) -> PreemptionOf {
-    let fragment = reader.optional_choice("shortest-fragment", &FRAGMENTS).flatten();
-    let mut advance = |attribute: &'static str| {
-        let written = reader.element.get(attribute)?;
-        whole_time(reader, attribute, written, ADVANCE)
-    };
+    let fragment = reader.value(&own::SHORTEST_FRAGMENT);
     PreemptionOf {
-        hold_advance: advance("hold-advance"),
-        release_advance: advance("release-advance"),
-        shortest_fragment: fragment.map(|fragment| fragment.value).filter(|bytes| *bytes > SMALLEST_FRAME),
+        hold_advance: whole_time(reader, &own::HOLD_ADVANCE),
+        release_advance: whole_time(reader, &own::RELEASE_ADVANCE),
+        shortest_fragment: fragment.filter(|bytes| *bytes > SMALLEST_FRAME),
     }
 }
 
@@ -301,7 +258,7 @@ pub(super) fn check_preemption(
 /// No class of a host holds virtual links back: ARINC 664 part 7 bounds what its regulator adds to the gap between their frames,
 /// the output jitter, by 500 µs, whatever else the end system sends.
 fn refuse_virtual_links(reader: &mut Reader<'_>) {
-    if let Some(written) = reader.element.get("virtual-links").filter(|written| !written.trim().is_empty()) {
+    if let Some(written) = reader.text(&class::VIRTUAL_LINKS).filter(|written| !written.trim().is_empty()) {
         let message = format!(
             "virtual-links \"{written}\" would hold virtual links back in their end system, whose output jitter \
              ARINC 664 part 7 bounds"
@@ -311,42 +268,40 @@ fn refuse_virtual_links(reader: &mut Reader<'_>) {
     }
 }
 
-/// What only ports of a switch have; that it is off may be said.
-fn refuse_of_switch(reader: &mut Reader<'_>, attributes: &[&'static str]) {
-    for attribute in attributes {
-        if reader
-            .element
-            .get(attribute)
-            .is_some_and(|value| !matches!(value, "off" | "0s" | "blind" | "destination"))
-        {
-            let message = format!("{attribute} has no effect on a host");
-            reader.found.error(&reader.place, message, "<switch-tsn>", format!("remove {attribute}"));
-        }
+/// What only ports of a switch have.
+fn refuse_of_switch(reader: &mut Reader<'_>, attributes: &[&dyn Declared]) {
+    for attribute in beyond_usual(reader, attributes) {
+        let message = format!("{attribute} has no effect on a host");
+        reader.found.error(&reader.place, message, "<switch-tsn>", format!("remove {attribute}"));
     }
+}
+
+/// Attributes that say something else than what counts where they are left out, which may be said.
+pub(super) fn beyond_usual(reader: &Reader<'_>, attributes: &[&dyn Declared]) -> Vec<&'static str> {
+    let beyond = attributes.iter().filter(|attribute| {
+        let written = reader.element.get(attribute.name());
+        written.is_some_and(|written| !matches!(attribute.need(), Need::Usual(usual) if usual == written))
+    });
+    beyond.map(|attribute| attribute.name()).collect()
 }
 
 fn shaper(element: &Element, found: &mut Findings) -> Option<Shaper> {
     let mut reader = Reader::new(element, found);
-    let offload = on(&mut reader, "offload");
     if element.tag == "etf" {
-        let deadline = on(&mut reader, "deadline");
-        let delta = whole_time(&mut reader, "delta", element.get("delta").unwrap_or("300us"), DELTA)?;
+        let offload = reader.value(&etf::OFFLOAD).unwrap_or_default();
+        let deadline = reader.value(&etf::DEADLINE).unwrap_or_default();
+        let delta = whole_time(&mut reader, &etf::DELTA)?;
         return Some(Shaper::Etf { delta, offload, deadline });
     }
-    let slope = reader
-        .required("idle-slope")
-        .and_then(|written| reader.quantity("idle-slope", written, Kind::Rate, quantity::rate));
-    let mut frame = |attribute: &'static str| {
-        let written = element.get(attribute).unwrap_or(USUAL_FRAME);
-        let size: Maybe<u64> = reader.size_within(attribute, written, FRAME);
-        size.and_then(|size| u32::try_from(size.value).ok())
-    };
-    let (max_frame, max_interference) = (frame("max-frame"), frame("max-interference"));
+    let offload = reader.value(&cbs::OFFLOAD).unwrap_or_default();
+    let slope = reader.read(&cbs::IDLE_SLOPE);
+    let [max_frame, max_interference] = [&cbs::MAX_FRAME, &cbs::MAX_INTERFERENCE]
+        .map(|frame| reader.value(frame).and_then(|bytes| u32::try_from(bytes).ok()));
     let slope = slope?;
     if slope.value == 0 || slope.value % 1_000 != 0 {
         let problem = "cannot be told to the kernel";
         let limit = "a whole number of kbit/s, more than 0";
-        reader.refuse("idle-slope", &slope.written, problem, limit, "round it up to a kbit/s");
+        reader.refuse(slope.attribute, &slope.written, problem, limit, "round it up to a kbit/s");
         return None;
     }
     Some(Shaper::Cbs {
@@ -372,15 +327,16 @@ pub(super) fn check_cycle(reader: &mut Reader<'_>, lengths: &[Span], (fewest, mo
         reader.found.error(&reader.place, message, "2147483647ns", "shorten them");
         return false;
     }
-    let Some(written) = reader.element.get("cycle-time") else { return true };
-    match reader.time_within("cycle-time", written, LENGTH) {
-        Some(cycle) if cycle.value != sum => {
+    // That of a stream gate is as that of a list of gates.
+    match reader.optional(&gates::CYCLE_TIME) {
+        None => true,
+        Some(Some(cycle)) if cycle.value != sum => {
             let problem = format!("is not the {sum} that its entries add up to");
             let cure = "correct an entry or the cycle-time";
-            reader.refuse("cycle-time", written, &problem, "the sum of the entries", cure);
+            reader.refuse(cycle.attribute, &cycle.written, &problem, "the sum of the entries", cure);
             false
         }
-        cycle => cycle.is_some(),
+        Some(cycle) => cycle.is_some(),
     }
 }
 
@@ -389,10 +345,10 @@ fn gate_schedule(
     classes: usize,
     found: &mut Findings,
 ) -> (Option<GateSchedule>, Vec<Place>) {
-    refuse_of_switch(&mut Reader::new(element, found), &["cycle-extension"]);
+    refuse_of_switch(&mut Reader::new(element, found), &[&gates::CYCLE_EXTENSION]);
     let (entries, places) = gate_entries(element, classes, MOST_GATE_ENTRIES, found);
     let mut reader = Reader::new(element, found);
-    let base = whole_time(&mut reader, "base-time", element.get("base-time").unwrap_or("0s"), BASE);
+    let base = whole_time(&mut reader, &gates::BASE_TIME);
     (base.zip(entries).map(|(base_time, entries)| GateSchedule { base_time, entries }), places)
 }
 
@@ -405,11 +361,10 @@ pub(super) fn gate_entries(
 ) -> (Option<Vec<GateEntry>>, Vec<Place>) {
     let entry = |child: &Element, found: &mut Findings| {
         let mut reader = Reader::new(child, found);
-        let length =
-            reader.required("for").and_then(|written| whole_time(&mut reader, "for", written, LENGTH));
-        let open = numbers(&mut reader, "open", child.get("open").unwrap_or(""), classes.max(1) as u64);
-        let mac = reader.optional_choice("mac", &MAC).flatten();
-        let mac = mac.map_or(MacOperation::Unchanged, |mac| mac.value);
+        let length = whole_time(&mut reader, &gate_entry::FOR);
+        let open = reader.text(&gate_entry::OPEN).unwrap_or("");
+        let open = numbers(&mut reader, &gate_entry::OPEN, open, classes.max(1) as u64);
+        let mac = reader.value(&gate_entry::MAC).unwrap_or(MacOperation::Unchanged);
         Some(GateEntry { open: open?, length: length?, mac })
     };
     let (entries, places) = several(element, "gate-entry", entry, found);
@@ -422,20 +377,25 @@ pub(super) fn gate_entries(
 
 fn classify(element: &Element, found: &mut Findings) -> Option<Classify> {
     let mut reader = Reader::new(element, found);
-    let flow = reader.flow_id("flow");
-    let last = u64::from(PRIORITIES - 1);
-    let priority = reader.required("priority").and_then(|w| reader.whole("priority", w, 0, last));
-    Some(Classify { flow: flow?.value, priority: priority?.value })
+    let (flow, priority) = (reader.value(&classified::FLOW), reader.value(&classified::PRIORITY));
+    Some(Classify { flow: flow?, priority: priority? })
 }
 
 fn ingress(element: &Element, found: &mut Findings) -> Option<IngressRule> {
     let gate = super::parts::only(element, "stream-gate", found).map(|gate| stream_gate(gate, found));
     let meter = super::parts::only(element, "police", found).map(|police| meter(police, found));
     let mut reader = Reader::new(element, found);
-    let of_switch = ["identify", "fields", "max-sdu", "block-oversize", "gate-of", "meter-of"];
+    let of_switch: [&dyn Declared; 6] = [
+        &arriving::IDENTIFY,
+        &arriving::FIELDS,
+        &arriving::MAX_SDU,
+        &arriving::BLOCK_OVERSIZE,
+        &arriving::GATE_OF,
+        &arriving::METER_OF,
+    ];
     refuse_of_switch(&mut reader, &of_switch);
-    let flow = reader.flow_id("flow");
-    let offload = on(&mut reader, "offload");
+    let flow = reader.value(&arriving::FLOW);
+    let offload = reader.value(&arriving::OFFLOAD).unwrap_or_default();
     if gate.is_none() && meter.is_none() {
         let message = "nothing is asked of the frames of the flow";
         let cure = "add <stream-gate> or <police>, or remove the rule";
@@ -444,32 +404,29 @@ fn ingress(element: &Element, found: &mut Findings) -> Option<IngressRule> {
     }
     let gate = gate.map_or(Some(None), |gate| gate.map(Some))?;
     let meter = meter.map_or(Some(None), |meter| meter.map(Some))?;
-    Some(IngressRule { flow: flow?.value, offload, gate, meter })
+    Some(IngressRule { flow: flow?, offload, gate, meter })
 }
 
 fn meter(element: &Element, found: &mut Findings) -> Option<Meter> {
     let mut reader = Reader::new(element, found);
-    let two_rates =
-        ["excess-rate", "excess-burst", "coupling", "colour-mode", "drop-on-yellow", "mark-all-red"];
+    let two_rates: [&dyn Declared; 6] = [
+        &police::EXCESS_RATE,
+        &police::EXCESS_BURST,
+        &police::COUPLING,
+        &police::COLOUR_MODE,
+        &police::DROP_ON_YELLOW,
+        &police::MARK_ALL_RED,
+    ];
     refuse_of_switch(&mut reader, &two_rates);
-    let rate = reader
-        .required("rate")
-        .and_then(|written| reader.quantity("rate", written, Kind::Rate, quantity::rate));
-    let burst = reader.required("burst").and_then(|written| reader.size_within("burst", written, BURST));
-    let rate = rate?;
-    if !(8_000..=400_000_000_000).contains(&rate.value) {
-        let cure = "write the most that may arrive, for example 10Mbit/s";
-        reader.refuse("rate", &rate.written, "is out of range", "8kbit/s to 400Gbit/s", cure);
-        return None;
-    }
-    Some(Meter { rate_bps: rate.value, burst: u32::try_from(burst?.value).ok()? })
+    let (rate, burst) = (reader.value(&police::RATE), reader.value(&police::BURST));
+    Some(Meter { rate_bps: rate?, burst: u32::try_from(burst?).ok()? })
 }
 
 fn stream_gate(element: &Element, found: &mut Findings) -> Option<StreamGate> {
     let (entries, _) = several(element, "stream-gate-entry", stream_gate_entry, found);
     let mut reader = Reader::new(element, found);
-    refuse_of_switch(&mut reader, &["close-on-invalid", "close-on-octets"]);
-    let base = whole_time(&mut reader, "base-time", element.get("base-time").unwrap_or("0s"), BASE);
+    refuse_of_switch(&mut reader, &[&gate::CLOSE_ON_INVALID, &gate::CLOSE_ON_OCTETS]);
+    let base = whole_time(&mut reader, &gate::BASE_TIME);
     let lengths: Vec<Span> = entries.iter().map(|entry| entry.length).collect();
     if element.all("stream-gate-entry").count() != entries.len()
         || !check_cycle(&mut reader, &lengths, (1, MOST_STREAM_GATE_ENTRIES))
@@ -486,15 +443,14 @@ fn stream_gate(element: &Element, found: &mut Findings) -> Option<StreamGate> {
 
 fn stream_gate_entry(element: &Element, found: &mut Findings) -> Option<StreamGateEntry> {
     let mut reader = Reader::new(element, found);
-    refuse_of_switch(&mut reader, &["priority"]);
-    let states = [("open", true), ("closed", false)];
-    let open = reader.required("state").and_then(|written| reader.choice("state", written, &states));
-    let length = reader.required("for").and_then(|written| whole_time(&mut reader, "for", written, LENGTH));
-    let octets = match element.get("max-octets") {
+    refuse_of_switch(&mut reader, &[&gate_line::PRIORITY]);
+    let open = reader.value(&gate_line::STATE);
+    let length = whole_time(&mut reader, &gate_line::FOR);
+    let octets = match reader.optional(&gate_line::MAX_OCTETS) {
         None => None,
-        Some(written) => Some(reader.size_within("max-octets", written, BURST)?),
+        Some(octets) => Some(octets?),
     };
-    let open = open?.value;
+    let open = open?;
     if !open && octets.is_some() {
         let message = "max-octets has no effect while the gate is closed";
         reader.found.error(&reader.place, message, "", "remove max-octets or write state=\"open\"");

@@ -25,29 +25,30 @@ use wg_frame::time::Span;
 
 use crate::campaign::{Bench, Bound};
 use crate::diagnostic::{Findings, Place};
+use crate::language::attribute::Attribute;
+use crate::language::judging::{axis as varied, limit as bound, repeat};
+use crate::language::network::{network as section_network, test as whole};
+use crate::language::tasks::tasks as timing;
 use crate::reader::{Maybe, Reader, Sourced};
 use crate::trace::Captures;
 use crate::tree::Element;
 
-pub(crate) use clusters::{ClusterStatement, Failing};
+pub(crate) use clusters::ClusterStatement;
 pub(crate) use faults::{Babble, FrameFault, FrameFaultKind, NetworkFault, NetworkFaultKind, Pace, Whom};
-pub(crate) use flows::{Carriage, FlowStatement, PROTOCOLS, PathStatement, check_bag, homes};
+pub(crate) use flows::{Carriage, FlowStatement, PathStatement, homes};
 pub(crate) use frer::FrerStatement;
 pub(crate) use host_tsn::HostTsnStatement;
-pub(crate) use network::{
-    INTEGRATIONS, Limits, LinkStatement, MODES, NodeStatement, POLICINGS, SwitchStatement, What, check_rate,
-};
+pub(crate) use network::{Limits, LinkStatement, NodeStatement, SwitchStatement, What};
 pub(crate) use parts::End;
 use parts::MOST_OF_A_KIND;
 pub(crate) use ptp::{PtpClockStatement, PtpDomainStatement};
 pub(crate) use reservations::ReservationStatement;
-pub(crate) use sending::{CycleOffset, FILLS, ReplayStatement, SendStatement};
+pub(crate) use sending::{ReplayStatement, SendStatement};
 pub(crate) use shaping::{Course, RampEnd, Shaping};
 pub(crate) use switch_tsn::SwitchTsnStatement;
 pub(crate) use synchronise::SynchroniseStatement;
 pub(crate) use tasks::{
-    CaptureStatement, FaultStatement, InjectStatement, MOST_BURST, ReceiveStatement, RelayStatement,
-    RemoteLogStatement, TURNS,
+    CaptureStatement, FaultStatement, InjectStatement, ReceiveStatement, RelayStatement, RemoteLogStatement,
 };
 
 #[derive(Clone, Debug)]
@@ -106,8 +107,6 @@ pub(crate) struct Statements {
     pub(crate) limits: Vec<LimitStatement>,
 }
 
-/// Seed where none is written; a fixed one, so that the same file always means the same test.
-const DEFAULT_SEED: &str = "1";
 /// Values of one axis; more could not be run anyway.
 const MOST_VALUES: usize = 10_000;
 
@@ -135,21 +134,17 @@ pub(crate) fn read(tree: &Element, captures: &dyn Captures, found: &mut Findings
     let limits = section("limits", found);
     let clocks = section("synchronise", found);
     let mut test = Reader::new(tree, found);
-    let name = test.required("name").and_then(|written| test_name(&mut test, written));
-    let seed = test.element.get("seed").unwrap_or(DEFAULT_SEED);
-    let seed = test.whole("seed", seed, 0, u64::MAX);
-    let benches = [("sim", Bench::Sim), ("netns", Bench::Netns), ("lab", Bench::Lab)];
-    let bench = test.optional_choice("bench", &benches).flatten();
+    let (name, seed) = (test.read(&whole::NAME), test.read(&whole::SEED));
+    let bench = test.value(&whole::BENCH).unwrap_or_default();
     let place = test.place;
-    let mut network_reader = Reader::new(nodes, found);
-    let routings = [("unique", false), ("shortest", true)];
-    let shortest = network_reader.optional_choice("routing", &routings).flatten();
+    let shortest = Reader::new(nodes, found).value(&section_network::ROUTING);
     let hosts = hosts::HostModels::new(nodes, found);
-    let mut timing = Reader::new(task_list, found);
-    let warm_up = timing.time_or("warm-up", "0s");
-    let (duration, drain) = (timing.time("duration"), timing.time("drain"));
-    let overload = timing.optional_choice("overload", &[("off", false), ("on", true)]);
-    let tasks_place = timing.place;
+    let mut times = Reader::new(task_list, found);
+    let warm_up = times.read(&timing::WARM_UP);
+    let (duration, drain) = (times.optional(&timing::DURATION), times.optional(&timing::DRAIN));
+    // What could not be read may have meant it.
+    let overload = times.value(&timing::OVERLOAD).unwrap_or(true);
+    let tasks_place = times.place;
     let node_statements: Vec<_> =
         nodes.children.iter().filter_map(|e| network::node(e, &hosts, found)).collect();
     let links = several(nodes, "link", network::link, found);
@@ -170,10 +165,10 @@ pub(crate) fn read(tree: &Element, captures: &dyn Captures, found: &mut Findings
         place,
         name,
         seed,
-        bench: bench.map_or_else(Bench::default, |bench| bench.value),
+        bench,
         nodes: node_statements,
         links,
-        shortest: shortest.is_some_and(|shortest| shortest.value),
+        shortest: shortest.unwrap_or_default(),
         synchronise,
         clusters: several(clocks, "as6802", clusters::cluster, found),
         ptp_domains: several(clocks, "ptp-domain", ptp::domain, found),
@@ -183,8 +178,7 @@ pub(crate) fn read(tree: &Element, captures: &dyn Captures, found: &mut Findings
         warm_up,
         duration,
         drain,
-        // What could not be read may have meant it.
-        overload: overload.is_some_and(|overload| overload.is_none_or(|overload| overload.value)),
+        overload,
         sends,
         receives,
         relays,
@@ -223,22 +217,10 @@ fn several<T>(
     parent.all(tag).take(MOST_OF_A_KIND).map(|element| read(element, found)).collect()
 }
 
-fn test_name(reader: &mut Reader<'_>, written: &str) -> Maybe<String> {
-    let fits = (1..=64).contains(&written.len())
-        && written.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && written.chars().all(|c| c.is_ascii_alphanumeric() || " ._-".contains(c));
-    if fits {
-        return Some(reader.sourced("name", written, written.to_owned()));
-    }
-    let limit = "1 to 64 of A-Z a-z 0-9 space . _ -, the first a letter or digit";
-    reader.refuse("name", written, "is not a name of a test", limit, "choose a name within the limit");
-    None
-}
-
 fn axis(element: &Element, found: &mut Findings) -> AxisStatement {
     let mut reader = Reader::new(element, found);
-    let of = reader.required("of").map(|of| reader.sourced("of", of, of.to_owned()));
-    let written = reader.required("values");
+    let of = as_written(&mut reader, &varied::OF);
+    let written = reader.written(&varied::VALUES);
     let words = written.unwrap_or("").split_whitespace();
     let values: Vec<String> = words.take(MOST_VALUES + 1).map(ToOwned::to_owned).collect();
     if values.len() > MOST_VALUES {
@@ -248,31 +230,37 @@ fn axis(element: &Element, found: &mut Findings) -> AxisStatement {
     }
     if let (Some(written), true) = (written, values.is_empty()) {
         let cure = "list values with spaces between, or remove the axis";
-        reader.refuse("values", written, "lists no value", "at least 1", cure);
+        reader.refuse(varied::VALUES.name, written, "lists no value", "at least 1", cure);
     }
-    AxisStatement { of, values, flows: reader.flow_list(), place: reader.place }
+    AxisStatement { of, values, flows: reader.optional(&varied::FLOW), place: reader.place }
+}
+
+/// An attribute whose text is judged later.
+fn as_written<T>(reader: &mut Reader<'_>, attribute: &Attribute<T>) -> Maybe<String> {
+    let written = reader.written(attribute)?;
+    Some(reader.sourced(attribute.name, written, written.to_owned()))
 }
 
 fn repeats(sweep: &Element, found: &mut Findings) -> Maybe<u32> {
-    let empty = Element { tag: "repeat".into(), line: sweep.line, ..Element::default() };
     let mut all = sweep.children.iter().filter(|child| child.tag == "repeat");
     let first = all.next();
     if let Some(second) = all.next() {
         let message = "<repeat> stands here a second time";
         found.error(&second.place(), message, "1", "keep one of them");
     }
-    let mut reader = Reader::new(first.unwrap_or(&empty), found);
-    let written = if first.is_some() { reader.required("times")? } else { "1" };
-    reader.whole("times", written, 1, 10_000)
+    match first {
+        Some(element) => Reader::new(element, found).read(&repeat::TIMES),
+        None => Some(Reader::new(sweep, found).sourced(repeat::TIMES.name, "1", 1)),
+    }
 }
 
 fn limit(element: &Element, found: &mut Findings) -> LimitStatement {
     let mut reader = Reader::new(element, found);
-    let measure = reader.required("measure").map(|m| reader.sourced("measure", m, m.to_owned()));
-    let flows = reader.flow_list();
-    let bound = match (element.get("at-most"), element.get("at-least")) {
-        (Some(value), None) => Some((Bound::AtMost, reader.sourced("at-most", value, ()))),
-        (None, Some(value)) => Some((Bound::AtLeast, reader.sourced("at-least", value, ()))),
+    let measure = as_written(&mut reader, &bound::MEASURE);
+    let flows = reader.optional(&bound::FLOW);
+    let bound = match (reader.text(&bound::AT_MOST), reader.text(&bound::AT_LEAST)) {
+        (Some(value), None) => Some((Bound::AtMost, reader.sourced(bound::AT_MOST.name, value, ()))),
+        (None, Some(value)) => Some((Bound::AtLeast, reader.sourced(bound::AT_LEAST.name, value, ()))),
         (None, None) => {
             let cure = "add at-most=\"…\" or at-least=\"…\"";
             reader.found.error(&reader.place, "the limit has no bound", "", cure);

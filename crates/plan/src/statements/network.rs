@@ -3,19 +3,23 @@
 use wg_frame::time::Span;
 
 use super::host_tsn::{HostTsnStatement, host_tsn};
-use super::hosts::{BUFFER, HostModels, overrides};
-use super::imperfections::{events, line_drift, own_frames, timestamps};
-use super::parts::{End, MOST_FRAMES, distribution, link_ends, only};
+use super::hosts::{HostModels, overrides};
+use super::imperfections::{events, own_frames, timestamps};
+use super::parts::{End, link_ends, only};
 use super::switch_tsn::{SwitchTsnStatement, switch_tsn};
 use crate::diagnostic::on_line;
 use crate::diagnostic::{Findings, Place};
 use crate::imperfections::{HostEvent, OwnFrames, Timestamps};
+use crate::language::attribute::Declared;
+use crate::language::network::end_system as ends;
+use crate::language::nodes::{clock as time, temperature};
+use crate::language::switches::{hub, link as cable, switch as own, vlan as virtual_lan};
+use crate::language::types::SWITCH_KIND;
 use crate::network::{
     AddressTable, Clock, DeltaRaster, Distribution, ForwardingMode, FrameLengths, HostModel, Integration,
     NetworkId, Policing, SwitchKind, TemperatureStep, VlanPorts, least_gap,
 };
 use crate::places::MOST_PORTS;
-use crate::quantity::{self, Kind};
 use crate::reader::{Maybe, Reader, Sourced};
 use crate::tree::Element;
 
@@ -92,31 +96,8 @@ pub(crate) struct LinkStatement {
     pub(crate) network: NetworkId,
 }
 
-/// Switch buffer where none is written: what a small COTS switch shares among its ports.
-const DEFAULT_BUFFER: &str = "512KiB";
-/// A switch that needs longer for a frame is out of order.
-pub(super) const DELAY: (Span, Span, &str) = (Span::ZERO, Span::from_millis(1_000), "0s to 1s");
-/// The least gap that a receiver has to cope with, in bytes: at 10 Gbit/s (IEEE Std 802.3-2022, 4.4.2, note 7).
-const LEAST_GAP: u64 = 5;
 /// Most drift either way, in ppb: 10 %.
 const MOST_DRIFT: i64 = 100_000_000;
-
-const KINDS: [(&str, SwitchKind); 3] = [
-    ("cots", SwitchKind::Cots),
-    ("arinc664", SwitchKind::Arinc664),
-    ("mixed-criticality", SwitchKind::MixedCriticality),
-];
-pub(crate) const MODES: [(&str, ForwardingMode); 2] =
-    [("store-and-forward", ForwardingMode::StoreAndForward), ("cut-through", ForwardingMode::CutThrough)];
-pub(crate) const POLICINGS: [(&str, Policing); 3] =
-    [("off", Policing::Off), ("bytes", Policing::Bytes), ("frames", Policing::Frames)];
-pub(crate) const INTEGRATIONS: [(&str, Integration); 3] = [
-    ("preemption", Integration::Preemption),
-    ("timely-block", Integration::TimelyBlock),
-    ("shuffling", Integration::Shuffling),
-];
-/// The two redundant networks.
-pub(crate) const NETWORKS: [(&str, NetworkId); 2] = [("A", NetworkId::A), ("B", NetworkId::B)];
 
 /// A node of the network; `None` for what is none.
 pub(super) fn node(element: &Element, hosts: &HostModels, found: &mut Findings) -> Option<NodeStatement> {
@@ -124,27 +105,19 @@ pub(super) fn node(element: &Element, hosts: &HostModels, found: &mut Findings) 
     let what = match element.tag.as_str() {
         "end-system" => What::EndSystem(end_system(&mut reader, hosts)),
         "switch" => What::Switch(Box::new(switch(&mut reader))),
-        "hub" => {
-            What::Hub(reader.time_within("delay", element.get("delay").unwrap_or(DEFAULT_HUB_DELAY), DELAY))
-        }
+        "hub" => What::Hub(reader.read(&hub::DELAY)),
         _ => return None,
     };
-    let line_drift_ppb = line_drift(&mut reader);
-    let gap = (LEAST_GAP, u64::from(least_gap()), "5B to 12B");
-    let interframe_gap = reader
-        .size_within("interframe-gap", element.get("interframe-gap").unwrap_or("12B"), gap)
-        .and_then(|gap| u8::try_from(gap.value).ok())
-        .unwrap_or(least_gap());
-    let (name, place) = (reader.name("name"), reader.place);
+    let line_drift_ppb = reader.value(&ends::LINE_DRIFT).unwrap_or_default();
+    let gap = reader.value(&ends::INTERFRAME_GAP).and_then(|bytes| u8::try_from(bytes).ok());
+    let interframe_gap = gap.unwrap_or(least_gap());
+    let (name, place) = (reader.read(&ends::NAME), reader.place);
     let clock = only(element, "clock", found).map(|clock| self::clock(clock, found)).unwrap_or_default();
     let tsn = only(element, "host-tsn", found).map(|tsn| host_tsn(tsn, found));
     let timestamps = only(element, "timestamps", found).map(|e| Box::new(timestamps(e, found)));
     let events = events(element, found);
     Some(NodeStatement { place, name, what, clock, tsn, line_drift_ppb, interframe_gap, timestamps, events })
 }
-
-/// A class II repeater delays by 46 bit times at most (IEEE Std 802.3-2022, 27.3.1.1), here at 100 Mbit/s.
-const DEFAULT_HUB_DELAY: &str = "460ns";
 
 fn end_system(reader: &mut Reader<'_>, hosts: &HostModels) -> HostModel {
     let mut model = hosts.of(reader);
@@ -156,43 +129,21 @@ fn end_system(reader: &mut Reader<'_>, hosts: &HostModels) -> HostModel {
 }
 
 fn clock(element: &Element, found: &mut Findings) -> Clock {
-    let day = Span::from_millis(86_400_000);
     let mut reader = Reader::new(element, found);
-    let offset = reader.optional("offset", Kind::Time, quantity::signed_time).flatten();
-    if let Some(offset) = offset.as_ref().filter(|offset| !(-day..=day).contains(&offset.value)) {
-        let cure = "write an offset within the limit";
-        reader.refuse("offset", &offset.written, "is out of range", "one day either way", cure);
-    }
-    let drift = reader.optional("drift", Kind::Drift, quantity::drift).flatten();
-    let wander = reader.optional("wander", Kind::Drift, quantity::wander).flatten();
-    if let Some(wander) = wander.as_ref().filter(|wander| wander.value > 1_000_000) {
-        let cure = "write how much the drift changes from one second to the next, for example 10ppb";
-        reader.refuse("wander", &wander.written, "is out of range", "1000ppm", cure);
-    }
-    let bounds = (Span::from_picos(1), Span::from_millis(1_000), "more than 0s, at most 1s");
-    let granularity = element.get("granularity").and_then(|w| reader.time_within("granularity", w, bounds));
-    if let Some(drift) = drift.as_ref().filter(|drift| drift.value.abs() > MOST_DRIFT) {
-        let cure = "write the drift of an oscillator, for example 20ppm";
-        reader.refuse("drift", &drift.written, "is out of range", "100000ppm either way", cure);
-    }
+    let offset = reader.value(&time::OFFSET).unwrap_or_default();
+    let drift_ppb = reader.value(&time::DRIFT).unwrap_or_default();
+    let wander_ppb = reader.value(&time::WANDER).unwrap_or_default();
+    let granularity = reader.value(&time::GRANULARITY).unwrap_or(Clock::default().granularity);
     let place = reader.place;
-    let drift_ppb = drift.map_or(0, |drift| drift.value);
-    Clock {
-        offset: offset.map_or(Span::ZERO, |offset| offset.value),
-        drift_ppb,
-        wander_ppb: wander.map_or(0, |wander| wander.value),
-        granularity: granularity.map_or(Clock::default().granularity, |granularity| granularity.value),
-        temperature: temperatures(element, drift_ppb, &place, found),
-    }
+    let temperature = temperatures(element, drift_ppb, &place, found);
+    Clock { offset, drift_ppb, wander_ppb, granularity, temperature }
 }
 
 fn temperatures(element: &Element, drift: i64, place: &Place, found: &mut Findings) -> Vec<TemperatureStep> {
     let mut steps: Vec<TemperatureStep> = Vec::new();
     for child in element.all("temperature").take(1_024) {
         let mut reader = Reader::new(child, found);
-        let at = reader.required("at").and_then(|w| reader.quantity("at", w, Kind::Time, quantity::time));
-        let change =
-            reader.required("drift").and_then(|w| reader.quantity("drift", w, Kind::Drift, quantity::drift));
+        let (at, change) = (reader.read(&temperature::AT), reader.read(&temperature::DRIFT));
         let (Some(at), Some(change)) = (at, change) else { continue };
         if steps.iter().any(|step| step.at == at.value) {
             let message = format!("the clock already changes at {}", at.written);
@@ -216,48 +167,30 @@ fn temperatures(element: &Element, drift: i64, place: &Place, found: &mut Findin
 
 fn switch(reader: &mut Reader<'_>) -> SwitchStatement {
     let element = reader.element;
-    let kind = element.get("kind").and_then(|w| reader.choice("kind", w, &KINDS));
-    let kind_known = element.get("kind").is_none() || kind.is_some();
     // Of a kind that could not be read everything fits.
-    let otherwise = if kind_known { SwitchKind::Cots } else { SwitchKind::MixedCriticality };
-    let kind = kind.map_or(otherwise, |kind| kind.value);
+    let kind = reader.value(&own::KIND).unwrap_or(SwitchKind::MixedCriticality);
     belongings(reader, kind);
-    let strict = reader.optional_choice("priorities", &[("fifo", false), ("strict", true)]).flatten();
-    let frames = |attribute: &'static str, reader: &mut Reader<'_>| {
-        let frames: Option<Maybe<u32>> = reader.optional_whole(attribute, 1, MOST_FRAMES);
-        frames.flatten().map(|frames| frames.value)
-    };
-    let bytes = |attribute: &'static str, reader: &mut Reader<'_>| {
-        let written = element.get(attribute)?;
-        reader.size_within(attribute, written, BUFFER).map(|bytes| bytes.value)
-    };
-    let learning = reader.optional_choice("forwarding", &[("static", false), ("learning", true)]).flatten();
-    let learns = learning.as_ref().is_some_and(|learning| learning.value);
-    let address_table = address_table(reader, learns);
-    let policing = reader.optional_choice("policing", &POLICINGS).flatten();
-    let integration = reader.optional_choice("integration", &INTEGRATIONS).flatten();
+    let learning = reader.value(&own::FORWARDING).unwrap_or_default();
     let vlans: Vec<_> = element.all("vlan").take(4_096).map(|e| vlan(e, reader.found)).collect();
     SwitchStatement {
         kind,
-        forwarding_mode: reader
-            .optional_choice("forwarding-mode", &MODES)
-            .flatten()
-            .map_or_else(Default::default, |mode| mode.value),
-        delay: distribution(reader, "delay", element.get("delay").unwrap_or("2us"), DELAY),
-        mixed_rate_delay: reader
-            .time_within("mixed-rate-delay", element.get("mixed-rate-delay").unwrap_or("0s"), DELAY)
-            .map_or(Span::ZERO, |delay| delay.value),
+        strict: reader.value(&own::PRIORITIES).unwrap_or(kind != SwitchKind::Cots),
+        forwarding_mode: reader.value(&own::FORWARDING_MODE).unwrap_or_default(),
+        delay: reader.value(&own::DELAY),
+        mixed_rate_delay: reader.value(&own::MIXED_RATE_DELAY).unwrap_or_default(),
         frame_lengths: frame_lengths(reader),
         own_frames: own_frames(element, reader.found),
-        learning: learns,
-        address_table,
-        strict: strict.map_or(kind != SwitchKind::Cots, |strict| strict.value),
-        buffer: reader.size_within("buffer", element.get("buffer").unwrap_or(DEFAULT_BUFFER), BUFFER),
-        frames: frames("buffer-frames", reader),
-        queue: Limits { bytes: bytes("queue-buffer", reader), frames: frames("queue-frames", reader) },
-        shared: Limits { bytes: bytes("shared-buffer", reader), frames: frames("shared-frames", reader) },
-        policing: policing.map_or_else(Default::default, |policing| policing.value),
-        integration: integration.map_or_else(Default::default, |integration| integration.value),
+        learning,
+        address_table: address_table(reader, learning),
+        buffer: reader.read(&own::BUFFER),
+        frames: reader.value(&own::BUFFER_FRAMES),
+        queue: Limits { bytes: reader.value(&own::QUEUE_BUFFER), frames: reader.value(&own::QUEUE_FRAMES) },
+        shared: Limits {
+            bytes: reader.value(&own::SHARED_BUFFER),
+            frames: reader.value(&own::SHARED_FRAMES),
+        },
+        policing: reader.value(&own::POLICING).unwrap_or_default(),
+        integration: reader.value(&own::INTEGRATION).unwrap_or_default(),
         raster: raster(reader),
         vlans_whole: vlans.iter().all(Option::is_some),
         vlans: vlans.into_iter().flatten().collect(),
@@ -267,46 +200,31 @@ fn switch(reader: &mut Reader<'_>) -> SwitchStatement {
 
 /// Lengths of frames that a switch takes.
 fn frame_lengths(reader: &mut Reader<'_>) -> FrameLengths {
-    let mut length = |attribute: &'static str, default: u16, bounds: (u64, u64, &'static str)| {
-        let written = reader.element.get(attribute)?;
-        let size = reader.size_within(attribute, written, bounds)?;
-        Some(u16::try_from(size.value).unwrap_or(default))
-    };
+    let mut length = |attribute| reader.value(attribute).and_then(|bytes| u16::try_from(bytes).ok());
     let FrameLengths { shortest, longest } = FrameLengths::STANDARD;
     FrameLengths {
-        shortest: length("shortest-frame", shortest, (18, 64, "18B to 64B")).unwrap_or(shortest),
-        longest: length("longest-frame", longest, (1_518, 16_000, "1518B to 16000B")).unwrap_or(longest),
+        shortest: length(&own::SHORTEST_FRAME).unwrap_or(shortest),
+        longest: length(&own::LONGEST_FRAME).unwrap_or(longest),
     }
 }
 
 /// Addresses that a table holds where only its times are written.
 const MOST_ADDRESSES: u32 = 1 << 20;
-/// How long an address is kept by default (IEEE Std 802.1Q-2022, table 8-6).
-const AGEING: &str = "300s";
 
 /// What is written of the table of learnt addresses.
 fn address_table(reader: &mut Reader<'_>, learns: bool) -> Option<AddressTable> {
-    let attributes = ["address-table", "learning-time", "ageing-time"];
-    let written: Vec<&str> =
-        attributes.into_iter().filter(|attribute| reader.element.get(attribute).is_some()).collect();
-    let first = written.first()?;
+    let attributes: [&dyn Declared; 3] = [&own::ADDRESS_TABLE, &own::LEARNING_TIME, &own::AGEING_TIME];
+    let mut names = attributes.into_iter().map(Declared::name);
+    let first = names.find(|name| reader.element.get(name).is_some())?;
     if !learns {
         let message = format!("{first} has no effect on a switch that does not learn");
         let cure = format!("write forwarding=\"learning\", or remove {first}");
         reader.found.error(&reader.place, message, "forwarding=\"learning\"", cure);
         return None;
     }
-    let entries: Option<Maybe<u32>> = reader.optional_whole("address-table", 1, u64::from(MOST_ADDRESSES));
-    let entry_time =
-        reader.time_within("learning-time", reader.element.get("learning-time").unwrap_or("0s"), DELAY);
-    let bounds = (Span::from_micros(1), Span::from_millis(1_000_000_000), "1us to 1000000s");
-    let ageing =
-        reader.time_within("ageing-time", reader.element.get("ageing-time").unwrap_or(AGEING), bounds)?;
-    Some(AddressTable {
-        entries: entries.flatten().map_or(MOST_ADDRESSES, |entries| entries.value),
-        entry_time: entry_time?.value,
-        ageing: ageing.value,
-    })
+    let entries = reader.value(&own::ADDRESS_TABLE).unwrap_or(MOST_ADDRESSES);
+    let (entry_time, ageing) = (reader.value(&own::LEARNING_TIME), reader.value(&own::AGEING_TIME));
+    Some(AddressTable { entries, entry_time: entry_time?, ageing: ageing? })
 }
 
 /// Settings of ports, each port in one of them.
@@ -339,14 +257,17 @@ fn tsn(element: &Element, kind: SwitchKind, found: &mut Findings) -> Vec<SwitchT
 /// What only some kinds of switch have.
 fn belongings(reader: &mut Reader<'_>, kind: SwitchKind) {
     let (filtering, windows) = (kind != SwitchKind::Cots, kind == SwitchKind::MixedCriticality);
-    for (attribute, allowed, home) in [
-        ("policing", filtering, "arinc664 and mixed-criticality"),
-        ("integration", windows, "mixed-criticality"),
-        ("raster", windows, "mixed-criticality"),
-        ("raster-others", windows, "mixed-criticality"),
-    ] {
+    let of_kinds: [(&dyn Declared, bool, &str); 4] = [
+        (&own::POLICING, filtering, "arinc664 and mixed-criticality"),
+        (&own::INTEGRATION, windows, "mixed-criticality"),
+        (&own::RASTER, windows, "mixed-criticality"),
+        (&own::RASTER_OTHERS, windows, "mixed-criticality"),
+    ];
+    for (attribute, allowed, home) in of_kinds {
+        let attribute = attribute.name();
         if reader.element.get(attribute).is_some() && !allowed {
-            let name = KINDS.iter().find(|(_, other)| *other == kind).map_or("", |(name, _)| name);
+            let mut kinds = SWITCH_KIND.choices().iter();
+            let name = kinds.find(|other| other.value == kind).map_or("", |found| found.name);
             let message = format!("{attribute} has no effect on a switch of kind \"{name}\"");
             let cure = format!("remove {attribute} or write another kind");
             reader.found.error(&reader.place, message, home, cure);
@@ -355,69 +276,34 @@ fn belongings(reader: &mut Reader<'_>, kind: SwitchKind) {
 }
 
 fn raster(reader: &mut Reader<'_>) -> Option<(DeltaRaster, Sourced<Span>)> {
-    let others: Option<Maybe<u16>> = reader.optional_whole("raster-others", 1, 65_535);
-    let Some(written) = reader.element.get("raster") else {
-        if others.is_some() {
-            let message = "raster-others has no effect without a raster";
-            reader.found.error(&reader.place, message, "", "add raster=\"50us\" or remove raster-others");
-        }
-        return None;
-    };
-    let bounds = (Span::from_picos(1), Span::from_millis(1_000), "more than 0s, at most 1s");
-    let slot = reader.time_within("raster", written, bounds)?;
-    let others = match others {
-        None => 1,
-        Some(others) => others?.value,
-    };
-    Some((DeltaRaster::new(slot.value, others).ok()?, slot))
+    let others = reader.value(&own::RASTER_OTHERS);
+    if !reader.has(&own::RASTER) && reader.has(&own::RASTER_OTHERS) {
+        let message = "raster-others has no effect without a raster";
+        reader.found.error(&reader.place, message, "", "add raster=\"50us\" or remove raster-others");
+    }
+    let slot = reader.read(&own::RASTER)?;
+    Some((DeltaRaster::new(slot.value, others?).ok()?, slot))
 }
 
 fn vlan(element: &Element, found: &mut Findings) -> Option<(VlanPorts, Place)> {
     let mut reader = Reader::new(element, found);
-    let id = reader.required("id").and_then(|w| reader.whole::<u16>("id", w, 0, 4_094));
-    let written = reader.required("ports")?;
-    let mut ports = Vec::new();
-    for word in written.split_whitespace().take(usize::from(MOST_PORTS) + 1) {
-        ports.push(reader.whole::<u16>("ports", word, 1, u64::from(MOST_PORTS))?.value);
-    }
-    ports.sort_unstable();
-    ports.dedup();
-    if ports.is_empty() {
-        reader.refuse("ports", written, "names no port", "at least 1", "list ports with spaces between");
+    let id = reader.value(&virtual_lan::ID);
+    let ports = reader.read(&virtual_lan::PORTS)?;
+    if ports.value.is_empty() {
+        let cure = "list ports with spaces between";
+        reader.refuse(ports.attribute, &ports.written, "names no port", "at least 1", cure);
         return None;
     }
-    Some((VlanPorts { id: id?.value, ports }, reader.place))
+    Some((VlanPorts { id: id?, ports: ports.value }, reader.place))
 }
 
 pub(super) fn link(element: &Element, found: &mut Findings) -> LinkStatement {
     let mut reader = Reader::new(element, found);
-    let ends = reader.required("between").and_then(|written| link_ends(&mut reader, "between", written));
-    let rate = reader.required("rate").and_then(|written| {
-        let rate = reader.quantity("rate", written, Kind::Rate, quantity::rate)?;
-        check_rate(&rate, reader.found).then_some(rate)
-    });
-    let delay = reader.time_or("delay", "0ns").filter(|delay| {
-        let fits = delay.value <= Span::from_millis(10_000);
-        if !fits {
-            let cure = "write the propagation delay, about 5ns per metre of cable";
-            reader.refuse("delay", &delay.written, "is out of range", "10s", cure);
-        }
-        fits
-    });
-    let network = reader.optional_choice("network", &NETWORKS);
+    let between = reader.written(&cable::BETWEEN);
+    let ends = between.and_then(|written| link_ends(&mut reader, cable::BETWEEN.name, written));
+    let (rate, delay) = (reader.read(&cable::RATE), reader.read(&cable::DELAY));
+    let network = reader.value(&cable::NETWORK);
     // On which network it is decides what it joins.
-    let ends = ends.filter(|_| !matches!(network, Some(None)));
-    let network = network.flatten().map_or(NetworkId::A, |network| network.value);
-    LinkStatement { place: reader.place, ends, rate, delay, network }
-}
-
-/// Refuses rates no Ethernet has; true when the rate is sensible.
-pub(crate) fn check_rate(rate: &Sourced<u64>, found: &mut Findings) -> bool {
-    let sensible = (1_000_000..=400_000_000_000).contains(&rate.value);
-    if !sensible {
-        let message = format!("{} is no rate of an Ethernet link", rate.named());
-        let cure = "write the rate of the link, for example 1Gbit/s";
-        found.error(&rate.place, message, "1Mbit/s to 400Gbit/s", cure);
-    }
-    sensible
+    let ends = ends.filter(|_| network.is_some());
+    LinkStatement { place: reader.place, ends, rate, delay, network: network.unwrap_or(NetworkId::A) }
 }

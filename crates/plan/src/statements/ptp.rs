@@ -2,9 +2,11 @@
 
 use wg_frame::time::Span;
 
-use super::synchronise::log_interval;
 use crate::campaign::{PtpDelay, PtpProfile, PtpRole, PtpServo};
 use crate::diagnostic::{Findings, Place};
+use crate::language::attribute::Attribute;
+use crate::language::synchronise::{ptp_clock, ptp_domain as own};
+use crate::language::values::PowerOfTwo;
 use crate::reader::{Maybe, Reader, Sourced};
 use crate::tree::Element;
 
@@ -41,36 +43,25 @@ pub(crate) struct PtpClockStatement {
     pub(crate) role: Maybe<PtpRole>,
 }
 
-const MAX_OFFSET: (Span, Span, &str) = (Span::from_nanos(1), Span::from_millis(1_000), "1ns to 1s");
-
 pub(super) fn domain(element: &Element, found: &mut Findings) -> PtpDomainStatement {
     let clocks: Vec<_> = element.all("ptp-clock").map(|one| clock(one, found)).collect();
     let mut reader = Reader::new(element, found);
-    let profiles = [("default", PtpProfile::Default), ("gptp", PtpProfile::Gptp)];
-    let delays = [("e2e", PtpDelay::E2e), ("p2p", PtpDelay::P2p)];
-    let servos = [("kalman", PtpServo::Kalman), ("basic", PtpServo::Basic)];
-    let written =
-        |attribute: &str, default: &'static str| element.get(attribute).unwrap_or(default).to_owned();
-    let profile = reader.choice("profile", &written("profile", "default"), &profiles);
-    let is_gptp = profile.as_ref().is_some_and(|profile| profile.value == PtpProfile::Gptp);
-    let usual = |default: &'static str, gptp: &'static str| if is_gptp { gptp } else { default };
-    let named = |attribute: &'static str, reader: &mut Reader<'_>| match element.get(attribute) {
-        None => Some(Vec::new()),
-        Some(_) => reader.names(attribute),
-    };
-    let ordinary = named("ordinary-clocks", &mut reader);
-    let boundary = named("boundary-clocks", &mut reader);
-    let transparent = named("transparent-clocks", &mut reader);
+    let profile = reader.read(&own::PROFILE);
+    let ordinary = reader.names(&own::ORDINARY_CLOCKS);
+    let [boundary, transparent] = [own::BOUNDARY_CLOCKS, own::TRANSPARENT_CLOCKS]
+        .map(|clocks| if reader.has(&clocks) { reader.names(&clocks) } else { Some(Vec::new()) });
+    // Of a profile that could not be read it is the one or the other.
+    let known = profile.as_ref().map_or(PtpProfile::Default, |profile| profile.value);
     PtpDomainStatement {
-        number: reader.whole("domain", &written("domain", "0"), 0, 127),
-        delay: reader.choice("delay", &written("delay", usual("e2e", "p2p")), &delays),
-        announce_interval: log_interval(&mut reader, "announce-interval", usual("2s", "1s")),
-        sync_interval: log_interval(&mut reader, "sync-interval", usual("1s", "125ms")),
-        delay_interval: log_interval(&mut reader, "delay-interval", "1s"),
-        announce_timeout: reader.whole("announce-timeout", &written("announce-timeout", "3"), 2, 10),
-        servo: reader.choice("servo", &written("servo", "kalman"), &servos),
-        priority: reader.whole("priority", &written("priority", "7"), 0, 7),
-        max_offset: reader.time_within("max-offset", &written("max-offset", "1us"), MAX_OFFSET),
+        number: reader.read(&own::DOMAIN),
+        delay: read_in(&mut reader, &own::DELAY, known),
+        announce_interval: log_interval(&mut reader, &own::ANNOUNCE_INTERVAL, known),
+        sync_interval: log_interval(&mut reader, &own::SYNC_INTERVAL, known),
+        delay_interval: log_interval(&mut reader, &own::DELAY_INTERVAL, known),
+        announce_timeout: reader.read(&own::ANNOUNCE_TIMEOUT),
+        servo: reader.read(&own::SERVO),
+        priority: reader.read(&own::PRIORITY),
+        max_offset: reader.read(&own::MAX_OFFSET),
         named_whole: ordinary.is_some() && boundary.is_some() && transparent.is_some(),
         ordinary: ordinary.unwrap_or_default(),
         boundary: boundary.unwrap_or_default(),
@@ -81,19 +72,29 @@ pub(super) fn domain(element: &Element, found: &mut Findings) -> PtpDomainStatem
     }
 }
 
+/// What is written, or what is usual in a profile.
+fn read_in<T>(reader: &mut Reader<'_>, attribute: &Attribute<T>, profile: PtpProfile) -> Maybe<T> {
+    let written = reader.text(attribute).or(attribute.usual_in(profile))?;
+    reader.read_as(attribute, written)
+}
+
+/// The exponent of a time between two messages.
+fn log_interval(
+    reader: &mut Reader<'_>,
+    attribute: &Attribute<PowerOfTwo>,
+    profile: PtpProfile,
+) -> Maybe<i8> {
+    let interval = read_in(reader, attribute, profile)?;
+    Some(reader.sourced(attribute.name, &interval.written, interval.value.log))
+}
+
 fn clock(element: &Element, found: &mut Findings) -> PtpClockStatement {
     let mut reader = Reader::new(element, found);
-    let roles = [
-        ("any", PtpRole::Any),
-        ("slave-only", PtpRole::SlaveOnly),
-        ("grandmaster-only", PtpRole::GrandmasterOnly),
-    ];
     PtpClockStatement {
-        name: reader.name("name"),
-        // 255 is for those that never become grandmaster (IEEE Std 802.1AS-2020, 8.6.2.1), which have no priority here.
-        priority1: reader.optional_whole("priority1", 0, 254),
-        priority2: reader.optional_whole("priority2", 0, 255),
-        role: reader.choice("role", element.get("role").unwrap_or("any"), &roles),
+        name: reader.read(&ptp_clock::NAME),
+        priority1: reader.optional(&ptp_clock::PRIORITY1),
+        priority2: reader.optional(&ptp_clock::PRIORITY2),
+        role: reader.read(&ptp_clock::ROLE),
         place: reader.place,
     }
 }

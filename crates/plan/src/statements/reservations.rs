@@ -2,11 +2,10 @@
 
 use super::parts::only;
 use crate::diagnostic::{Findings, Place};
-use crate::quantity::{self, Kind};
+use crate::language::flows::{flow, flows as section, stream_reservation as own};
 use crate::reader::{Maybe, Reader};
 use crate::stream_class::{StreamClass, USUAL_PPM};
 use crate::tree::Element;
-use crate::wire::MTU;
 
 /// The reservation of a flow.
 #[derive(Clone, Debug)]
@@ -19,22 +18,19 @@ pub(crate) struct ReservationStatement {
     pub(crate) interval_frames: u32,
 }
 
-const CLASSES: [(&str, StreamClass); 2] = [("A", StreamClass::A), ("B", StreamClass::B)];
-const SIZES: (u64, u64, &str) = (1, MTU as u64, "1B to 1500B");
-
 /// The reservation of a flow, where it has one.
 pub(super) fn reservation(element: &Element, found: &mut Findings) -> Option<ReservationStatement> {
     let mut reader = Reader::new(only(element, "stream-reservation", found)?, found);
-    let class = reader.required("class").and_then(|written| reader.choice("class", written, &CLASSES));
-    let size = match reader.element.get("max-frame-size") {
+    let class = reader.read(&own::CLASS);
+    let size = match reader.optional(&own::MAX_FRAME_SIZE) {
         None => None,
-        Some(written) => Some(reader.size_within("max-frame-size", written, SIZES)?.value),
+        Some(size) => Some(size?.value),
     };
-    let frames = reader.optional_whole::<u32>("interval-frames", 1, 65_535);
+    let interval_frames = reader.value(&own::INTERVAL_FRAMES);
     Some(ReservationStatement {
         class: class?.value,
         max_frame_size: size.and_then(|size| u32::try_from(size).ok()),
-        interval_frames: frames.map_or(Some(1), |frames| Some(frames?.value))?,
+        interval_frames: interval_frames?,
         place: reader.place,
     })
 }
@@ -53,26 +49,11 @@ pub(super) fn tag(
         reader.found.error(&priority.place, message, limit, "remove priority: the class says it");
     }
     let default = StreamClass::VLAN.to_string();
-    let vlan = vlan.unwrap_or_else(|| reader.sourced("vlan", &default, StreamClass::VLAN));
-    (Some(vlan), Some(reader.sourced("priority", &own.to_string(), own)))
+    let vlan = vlan.unwrap_or_else(|| reader.sourced(flow::VLAN.name, &default, StreamClass::VLAN));
+    (Some(vlan), Some(reader.sourced(flow::PRIORITY.name, &own.to_string(), own)))
 }
 
 /// Share of a port that reserved streams may have together, ppm.
 pub(super) fn reservable(flows: &Element, found: &mut Findings) -> u32 {
-    let mut reader = Reader::new(flows, found);
-    let Some(written) = flows.get("reservable") else { return USUAL_PPM };
-    let Some(share) = reader.quantity("reservable", written, Kind::Ratio, quantity::ppm) else {
-        return USUAL_PPM;
-    };
-    if !(1..=1_000_000).contains(&share.value) {
-        let cure = "write a share of each port, for example 75%";
-        reader.refuse(
-            "reservable",
-            &share.written,
-            "is no share of a port",
-            "more than 0%, at most 100%",
-            cure,
-        );
-    }
-    share.value
+    Reader::new(flows, found).value(&section::RESERVABLE).unwrap_or(USUAL_PPM)
 }

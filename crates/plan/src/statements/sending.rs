@@ -6,6 +6,7 @@ use super::faults::Pace;
 use super::shaping::Course;
 use crate::campaign::Fill;
 use crate::diagnostic::Place;
+use crate::language::values::CycleOffset;
 use crate::reader::{Maybe, Sourced};
 use crate::trace::Trace;
 
@@ -33,18 +34,6 @@ pub(crate) struct SendStatement {
     /// What gives its gaps and sizes in place of `pace` and `payload`.
     pub(crate) replay: Option<ReplayStatement>,
 }
-
-/// Where in the cycle of the network a message is released, by the clock of its end system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CycleOffset {
-    /// So early that its flow's dispatch finds it ready.
-    Dispatch,
-    /// So long after a cycle begins.
-    At(Span),
-}
-
-/// How a payload can be filled.
-pub(crate) const FILLS: [(&str, Fill); 2] = [("sequential", Fill::Sequential), ("random", Fill::Random)];
 
 /// What is particular to a sender that replays.
 #[derive(Clone, Debug)]

@@ -3,22 +3,9 @@
 use wg_frame::time::Span;
 
 use crate::campaign::{Backend, Pacing};
-use crate::quantity::{self, Kind};
+use crate::language::tasks::send as own;
+use crate::language::values::Reached;
 use crate::reader::{Maybe, Reader, Sourced};
-
-/// What is kept when a message is late.
-const MODES: [(&str, Pacing); 2] = [("rate", Pacing::Rate), ("gap", Pacing::Gap)];
-/// How frames leave a real host; `auto` is none of them.
-const BACKENDS: [(&str, Option<Backend>); 5] = [
-    ("auto", None),
-    ("udp", Some(Backend::Udp)),
-    ("packet", Some(Backend::Packet)),
-    ("xdp", Some(Backend::Xdp)),
-    ("xdp-live", Some(Backend::XdpLive)),
-];
-
-/// Whether frames are launched; `auto` is neither.
-const LAUNCHES: [(&str, Option<bool>); 3] = [("auto", None), ("on", Some(true)), ("off", Some(false))];
 
 /// Attributes senders and injectors share.
 #[derive(Clone, Debug, Default)]
@@ -50,12 +37,12 @@ pub(crate) enum RampEnd {
 pub(super) fn shaping(reader: &mut Reader<'_>) -> Shaping {
     Shaping {
         activity: activity(reader),
-        pacing: reader.optional_choice("pacing", &MODES).flatten().map(|mode| mode.value),
-        backend: reader.optional_choice("backend", &BACKENDS).flatten().and_then(|backend| {
+        pacing: reader.value(&own::PACING),
+        backend: reader.optional(&own::BACKEND).flatten().and_then(|backend| {
             let value = backend.value?;
-            Some(reader.sourced("backend", &backend.written, value))
+            Some(reader.sourced(backend.attribute, &backend.written, value))
         }),
-        launch: reader.optional_choice("launch", &LAUNCHES).flatten(),
+        launch: reader.optional(&own::LAUNCH).flatten(),
     }
 }
 
@@ -65,50 +52,39 @@ pub(super) fn course(reader: &mut Reader<'_>, uneven: bool) -> Course {
         let cure = "remove ramp-to, or burst and distribution";
         reader.found.error(&reader.place, "a ramp has neither bursts nor exponential intervals", "", cure);
     }
-    let exponential = reader.element.get("distribution") == Some("exponential");
-    let seed = reader.optional_whole("seed", 0, u64::MAX).flatten().map(|seed: Sourced<u64>| seed.value);
+    let exponential =
+        reader.text(&own::DISTRIBUTION).is_some_and(|written| own::DISTRIBUTION.parse(written) == Ok(true));
+    let seed = reader.value(&own::SEED);
     if seed.is_some() && !exponential {
         let cure = "add distribution=\"exponential\" or remove seed";
         reader.found.error(&reader.place, "seed has no effect without chance", "", cure);
     }
-    let transmit_time = reader.element.get("transmit-time").and_then(|written| {
-        let at = reader.size_within("transmit-time", written, (12, 1_492, "12B to 1492B"))?;
-        Some(reader.sourced("transmit-time", written, u16::try_from(at.value).ok()?))
-    });
+    let transmit_time = reader
+        .read(&own::TRANSMIT_TIME)
+        .and_then(|at| Some(reader.sourced(at.attribute, &at.written, u16::try_from(at.value).ok()?)));
     Course { shaping: shaping(reader), ramp, seed, transmit_time }
 }
 
 fn activity(reader: &mut Reader<'_>) -> Option<(Sourced<Span>, Sourced<Span>)> {
-    let (active, pause) = (reader.element.get("active"), reader.element.get("pause"));
-    let (active, pause) = match (active, pause) {
-        (None, None) => return None,
-        (Some(active), Some(pause)) => (active, pause),
-        (given, _) => {
-            let (has, lacks) = if given.is_some() { ("active", "pause") } else { ("pause", "active") };
-            let message = format!("{has} without {lacks} makes no cycle");
-            let cure = format!("add {lacks}=\"10ms\" or remove {has}");
-            reader.found.error(&reader.place, message, "both or none", cure);
-            return None;
+    let (has, lacks) = match (reader.has(&own::ACTIVE), reader.has(&own::PAUSE)) {
+        (false, false) => return None,
+        (true, true) => {
+            let (active, pause) = (reader.read(&own::ACTIVE), reader.read(&own::PAUSE));
+            return active.zip(pause);
         }
+        (true, false) => (own::ACTIVE.name, own::PAUSE.name),
+        (false, true) => (own::PAUSE.name, own::ACTIVE.name),
     };
-    let bounds = (Span::from_micros(1), Span::from_millis(3_600_000), "1us to 1h");
-    let active = reader.time_within("active", active, bounds);
-    let pause = reader.time_within("pause", pause, bounds);
-    active.zip(pause)
+    let message = format!("{has} without {lacks} makes no cycle");
+    let cure = format!("add {lacks}=\"10ms\" or remove {has}");
+    reader.found.error(&reader.place, message, "both or none", cure);
+    None
 }
 
 fn ramp(reader: &mut Reader<'_>) -> Option<Option<RampEnd>> {
-    let written = reader.element.get("ramp-to")?;
-    if !written.ends_with('%') && !written.ends_with("ppm") {
-        let period = reader.quantity("ramp-to", written, Kind::Time, quantity::time);
-        return Some(period.map(RampEnd::Period));
-    }
-    let load = reader.quantity("ramp-to", written, Kind::Ratio, quantity::ppm);
-    let Some(load) = load else { return Some(None) };
-    if (1..=1_000_000).contains(&load.value) {
-        return Some(Some(RampEnd::Load(load)));
-    }
-    let cure = "write the share of the sender's link at the end";
-    reader.refuse("ramp-to", written, "is out of range", "more than 0%, at most 100%", cure);
-    Some(None)
+    let end = reader.optional(&own::RAMP_TO)?;
+    Some(end.map(|end| match end.value {
+        Reached::Period(period) => RampEnd::Period(reader.sourced(end.attribute, &end.written, period)),
+        Reached::Load(load) => RampEnd::Load(reader.sourced(end.attribute, &end.written, load)),
+    }))
 }

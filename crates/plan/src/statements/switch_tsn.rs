@@ -5,13 +5,13 @@
 use wg_frame::time::Span;
 
 use super::host_tsn::{
-    check_preemption, check_priorities, class_of, classes, gate_entries, numbers, preemptable, preemption_of,
-    several, whole_time,
+    beyond_usual, check_preemption, check_priorities, class_of, classes, gate_entries, numbers,
+    preemption_of, several, whole_time,
 };
-use super::parts::{BASE, SMALLEST_TO_LARGEST};
 use crate::diagnostic::{Findings, Place};
-use crate::places::MOST_PORTS;
-use crate::quantity::{self, Kind};
+use crate::language::attribute::{Attribute, Declared};
+use crate::language::switches::{ats, cyclic_queuing as cyclic, scheduler as scheduled, switch_tsn as own};
+use crate::language::tsn::{cbs, gate_schedule as gates, traffic_class};
 use crate::reader::Reader;
 use crate::switch_tsn::{
     AsynchronousShaper, CyclicQueuing, FlowScheduler, LinkPriority, MOST_PORT_ENTRIES, PortClass,
@@ -35,19 +35,17 @@ pub(crate) struct SwitchTsnStatement {
 const MOST_CLASSES: usize = 8;
 /// Lists that take over one another.
 const MOST_SCHEDULES: usize = 64;
-const BAND: (Span, Span, &str) = (Span::from_nanos(1), Span::from_millis(1_000), "1ns to 1s");
-const RESIDENCE: (Span, Span, &str) = (Span::ZERO, Span::from_millis(10_000), "0s to 10s");
-const CYCLE: (Span, Span, &str) = (Span::from_nanos(1_000), Span::from_millis(1_000), "1us to 1s");
-const BURST: (u64, u64, &str) = (84, 1 << 24, "84B to 16MiB");
-const EXTENSION: (Span, Span, &str) = (Span::ZERO, Span::from_millis(1_000), "0s to 1s");
+/// The number of a class, of which a port has no more than it has queues.
+const NUMBER: Attribute<u8> = traffic_class::NUMBER.within("0 to 7");
+/// The instant at which a cycle begins, as of every schedule of a switch.
+const BASE_TIME: Attribute<Span> = cyclic::BASE_TIME;
 
 /// Reads the settings of a switch's ports.
 pub(super) fn switch_tsn(element: &Element, found: &mut Findings) -> SwitchTsnStatement {
     let clean = found.count();
     let mut reader = Reader::new(element, found);
-    let ports = ports(&mut reader);
-    let written = element.get("guard-band");
-    let guard_band = written.and_then(|written| whole_time(&mut reader, "guard-band", written, BAND));
+    let ports = reader.value(&own::PORTS).unwrap_or_default();
+    let guard_band = whole_time(&mut reader, &own::GUARD_BAND);
     let preemption = preemption_of(&mut reader);
     let place = reader.place;
     let (classes, places) = classes(element, MOST_CLASSES, class, found);
@@ -96,25 +94,11 @@ pub(super) fn switch_tsn(element: &Element, found: &mut Findings) -> SwitchTsnSt
     }
 }
 
-fn ports(reader: &mut Reader<'_>) -> Vec<u16> {
-    let mut ports = Vec::new();
-    for word in reader.element.get("ports").unwrap_or("").split_whitespace().take(usize::from(MOST_PORTS) + 1)
-    {
-        let port = reader.whole::<u16>("ports", word, 1, u64::from(MOST_PORTS));
-        ports.extend(port.map(|port| port.value));
-    }
-    ports.sort_unstable();
-    ports.dedup();
-    ports
-}
-
-/// What only hosts have; what it is by itself may be said.
-fn refuse_of_host(reader: &mut Reader<'_>, attributes: &[&'static str]) {
-    for attribute in attributes {
-        if reader.element.get(attribute).is_some_and(|value| !matches!(value, "1" | "off" | "1542B")) {
-            let message = format!("{attribute} has no effect at a switch");
-            reader.found.error(&reader.place, message, "<host-tsn>", format!("remove {attribute}"));
-        }
+/// What only hosts have.
+fn refuse_of_host(reader: &mut Reader<'_>, attributes: &[&dyn Declared]) {
+    for attribute in beyond_usual(reader, attributes) {
+        let message = format!("{attribute} has no effect at a switch");
+        reader.found.error(&reader.place, message, "<host-tsn>", format!("remove {attribute}"));
     }
 }
 
@@ -128,27 +112,27 @@ fn class(element: &Element, found: &mut Findings) -> Option<(u8, PortClass)> {
         None => None,
         Some(shaper) => {
             let mut reader = Reader::new(shaper, found);
-            refuse_of_host(&mut reader, &["offload", "max-frame", "max-interference"]);
-            let slope = reader
-                .required("idle-slope")
-                .and_then(|written| reader.quantity("idle-slope", written, Kind::Rate, quantity::rate))?;
+            refuse_of_host(&mut reader, &[&cbs::OFFLOAD, &cbs::MAX_FRAME, &cbs::MAX_INTERFERENCE]);
+            let slope = reader.read(&cbs::IDLE_SLOPE)?;
             if slope.value == 0 {
                 let cure = "write what the class is to have, for example 20Mbit/s";
-                reader.refuse("idle-slope", &slope.written, "lets nothing through", "more than 0", cure);
+                reader.refuse(slope.attribute, &slope.written, "lets nothing through", "more than 0", cure);
                 return None;
             }
             Some(slope.value)
         }
     };
     let mut reader = Reader::new(element, found);
-    refuse_of_host(&mut reader, &["queues"]);
-    let longest_frame = match element.get("longest-frame") {
+    refuse_of_host(&mut reader, &[&traffic_class::QUEUES]);
+    let longest_frame = match reader.optional(&traffic_class::LONGEST_FRAME) {
         None => None,
-        Some(written) => Some(reader.size_within("longest-frame", written, SMALLEST_TO_LARGEST)?.value),
+        Some(size) => u16::try_from(size?.value).ok(),
     };
-    let longest_frame = longest_frame.and_then(|bytes| u16::try_from(bytes).ok());
-    let preemptable = preemptable(&mut reader);
-    let virtual_links = virtual_links(&mut reader)?;
+    let preemptable = reader.value(&traffic_class::PREEMPTABLE).unwrap_or_default();
+    let virtual_links = match reader.optional(&traffic_class::VIRTUAL_LINKS) {
+        None => Vec::new(),
+        Some(links) => links?.value,
+    };
     let ats = super::parts::only(element, "ats", reader.found);
     if let (Some(ats), Some(_)) = (ats, idle_slope_bps) {
         let message = "the class has two shapers";
@@ -158,23 +142,10 @@ fn class(element: &Element, found: &mut Findings) -> Option<(u8, PortClass)> {
         None => None,
         Some(ats) => Some(asynchronous(ats, reader.found)?),
     };
-    let (number, priorities) = class_of(&mut reader, MOST_CLASSES)?;
+    let (number, priorities) = class_of(&mut reader, &NUMBER)?;
     let class =
         PortClass { priorities, virtual_links, idle_slope_bps, longest_frame, preemptable, asynchronous };
     Some((number, class))
-}
-
-/// Priorities of virtual links whose frames wait in a class.
-const LINK_PRIORITIES: [(&str, LinkPriority); 2] = [("low", LinkPriority::Low), ("high", LinkPriority::High)];
-
-fn virtual_links(reader: &mut Reader<'_>) -> Option<Vec<LinkPriority>> {
-    let mut all = Vec::new();
-    for word in reader.element.get("virtual-links").unwrap_or("").split_whitespace().take(8) {
-        all.push(reader.choice("virtual-links", word, &LINK_PRIORITIES)?.value);
-    }
-    all.sort_unstable();
-    all.dedup();
-    Some(all)
 }
 
 /// Virtual links of either priority wait in one place, and those of the higher one behind none of the lower.
@@ -204,8 +175,7 @@ fn check_virtual_links(tsn: &PortTsn, places: &[Place], found: &mut Findings) {
 fn asynchronous(element: &Element, found: &mut Findings) -> Option<AsynchronousShaper> {
     let (schedulers, places) = several(element, "scheduler", scheduler, found);
     let mut reader = Reader::new(element, found);
-    let written = element.get("longest-residence").unwrap_or("1s");
-    let residence = reader.time_within("longest-residence", written, RESIDENCE);
+    let residence = reader.value(&ats::LONGEST_RESIDENCE);
     if element.all("scheduler").next().is_none() {
         let cure = "add <scheduler> elements, or remove the shaper";
         reader.found.error(&reader.place, "it has no scheduler", "at least 1", cure);
@@ -217,49 +187,37 @@ fn asynchronous(element: &Element, found: &mut Findings) -> Option<AsynchronousS
             found.error(place, message, "1 for each flow", "keep one of them");
         }
     }
-    Some(AsynchronousShaper { longest_residence: residence?.value, schedulers })
+    Some(AsynchronousShaper { longest_residence: residence?, schedulers })
 }
 
 fn scheduler(element: &Element, found: &mut Findings) -> Option<FlowScheduler> {
     let mut reader = Reader::new(element, found);
-    let flow = reader.flow_id("flow");
-    let rate = reader
-        .required("rate")
-        .and_then(|written| reader.quantity("rate", written, Kind::Rate, quantity::rate));
-    let burst = reader.required("burst").and_then(|written| reader.size_within("burst", written, BURST));
-    let rate = rate?;
-    if !(1_000..=400_000_000_000).contains(&rate.value) {
-        let cure = "write what the flow may send, for example 10Mbit/s";
-        reader.refuse("rate", &rate.written, "is out of range", "1kbit/s to 400Gbit/s", cure);
-        return None;
-    }
-    let burst = u32::try_from(burst?.value).ok()?;
-    Some(FlowScheduler { flow: flow?.value, rate_bps: rate.value, burst })
+    let flow = reader.value(&scheduled::FLOW);
+    let (rate, burst) = (reader.value(&scheduled::RATE), reader.value(&scheduled::BURST));
+    Some(FlowScheduler { flow: flow?, rate_bps: rate?, burst: u32::try_from(burst?).ok()? })
 }
 
 fn cyclic_queuing(element: &Element, classes: usize, found: &mut Findings) -> Option<CyclicQueuing> {
     let mut reader = Reader::new(element, found);
-    let written = reader.required("classes");
-    let named = written.and_then(|written| {
-        let named = numbers(&mut reader, "classes", written, classes.max(1) as u64)?;
+    let named = reader.written(&cyclic::CLASSES).and_then(|written| {
+        let named = numbers(&mut reader, &cyclic::CLASSES, written, classes.max(1) as u64)?;
         let [first, second] = named[..] else {
-            let limit = "2 classes";
-            reader.refuse("classes", written, "are not two", limit, "name two classes, for example \"1 2\"");
+            let cure = "name two classes, for example \"1 2\"";
+            reader.refuse(cyclic::CLASSES.name, written, "are not two", "2 classes", cure);
             return None;
         };
         Some([first, second])
     });
-    let cycle = reader.required("cycle").and_then(|written| whole_time(&mut reader, "cycle", written, CYCLE));
-    let base = whole_time(&mut reader, "base-time", element.get("base-time").unwrap_or("0s"), BASE);
+    let cycle = whole_time(&mut reader, &cyclic::CYCLE);
+    let base = whole_time(&mut reader, &BASE_TIME);
     Some(CyclicQueuing { classes: named?, cycle: cycle?, base_time: base? })
 }
 
 fn schedule(element: &Element, classes: usize, found: &mut Findings) -> Option<PortSchedule> {
     let (entries, _) = gate_entries(element, classes, MOST_PORT_ENTRIES, found);
     let mut reader = Reader::new(element, found);
-    let base = whole_time(&mut reader, "base-time", element.get("base-time").unwrap_or("0s"), BASE);
-    let written = element.get("cycle-extension").unwrap_or("0s");
-    let extension = whole_time(&mut reader, "cycle-extension", written, EXTENSION);
+    let base = whole_time(&mut reader, &BASE_TIME);
+    let extension = whole_time(&mut reader, &gates::CYCLE_EXTENSION);
     Some(PortSchedule { base_time: base?, cycle_extension: extension?, entries: entries? })
 }
 

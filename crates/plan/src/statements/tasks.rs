@@ -2,14 +2,18 @@
 
 use super::faults::pace;
 use super::imperfections::sending_threads;
-use super::parts::sequences;
-use super::sending::{CycleOffset, FILLS, SendStatement};
+use super::sending::SendStatement;
 use super::shaping::{Shaping, course, shaping};
 use crate::campaign::Turn;
 use crate::diagnostic::{Findings, Place};
 use crate::imperfections::SendingThreads;
-use crate::quantity::{self, Kind};
-use crate::reader::{Maybe, Reader, payload as frame_size};
+use crate::language::attribute::{Attribute, Declared};
+use crate::language::tasks::{
+    capture as writing, fault as planted, inject as load, receive as receiver, relay as returned,
+    remote_log as log, send as own,
+};
+use crate::language::values::CycleOffset;
+use crate::reader::{Maybe, Reader};
 use crate::tree::Element;
 
 #[derive(Clone, Debug)]
@@ -68,91 +72,78 @@ pub(crate) struct RemoteLogStatement {
     pub(crate) records: Maybe<u32>,
 }
 
-const INJECT_PAYLOAD: &str = "1472B";
-const INJECT_BURST: &str = "10";
-/// As long as what this program keeps of an event.
-const LOG_RECORD: &str = "32B";
-
-/// Where a relay can turn a message round.
-pub(crate) const TURNS: [(&str, Turn); 2] = [("servicing", Turn::Servicing), ("task", Turn::Task)];
-/// Frames of one burst of an injector, at most.
-pub(crate) const MOST_BURST: u64 = 10_000;
-
 pub(super) fn send(element: &Element, found: &mut Findings) -> SendStatement {
     let mut reader = Reader::new(element, found);
-    let exponential = exponential(&mut reader);
-    let burst = reader.optional_whole("burst", 1, MOST_BURST).flatten();
-    let spacing = reader.time_or("spacing", "0s");
+    let exponential = reader.value(&own::DISTRIBUTION).unwrap_or_default();
+    let burst = reader.read(&own::BURST);
+    let spacing = reader.read(&own::SPACING);
     check_pattern(&mut reader, exponential, &burst);
     let uneven = exponential || burst.as_ref().is_some_and(|burst| burst.value > 1);
     let course = course(&mut reader, uneven);
-    let (payload, of_frame) = size(&mut reader, None);
+    let (payload, of_frame) = size(&mut reader, &own::PAYLOAD);
     SendStatement {
         cycle_offset: cycle_offset(&mut reader),
-        flow: reader.flow_id("flow"),
-        pace: pace(&mut reader),
+        flow: reader.read(&own::FLOW),
+        pace: pace(&mut reader, &own::PERIOD, &own::LOAD),
         payload,
         of_frame,
         course,
-        fill: reader.choice("fill", element.get("fill").unwrap_or("sequential"), &FILLS),
-        count: element.get("count").map(|w| reader.whole("count", w, 1, u64::from(u32::MAX))),
-        offset: reader.time_or("offset", "0s"),
+        fill: reader.read(&own::FILL),
+        count: reader.optional(&own::COUNT),
+        offset: reader.read(&own::OFFSET),
         exponential,
         burst,
         spacing,
-        rate_limit: reader.optional("rate-limit", Kind::Rate, quantity::rate),
-        sub_link: reader.optional_whole("sub-link", 1, 4).flatten(),
+        rate_limit: reader.optional(&own::RATE_LIMIT),
+        sub_link: reader.read(&own::SUB_LINK),
         replay: None,
         place: reader.place,
     }
 }
 
 /// What keeps a sender from being at one place in each cycle.
-const OFF_THE_CYCLE: [(&str, Option<&str>); 6] = [
-    ("offset", None),
-    ("distribution", Some("exponential")),
-    ("ramp-to", None),
-    ("rate-limit", None),
-    ("active", None),
-    ("pacing", Some("gap")),
+const OFF_THE_CYCLE: [(&dyn Declared, Option<&str>); 6] = [
+    (&own::OFFSET, None),
+    (&own::DISTRIBUTION, Some("exponential")),
+    (&own::RAMP_TO, None),
+    (&own::RATE_LIMIT, None),
+    (&own::ACTIVE, None),
+    (&own::PACING, Some("gap")),
 ];
 
 fn cycle_offset(reader: &mut Reader<'_>) -> Option<Maybe<CycleOffset>> {
-    let written = reader.element.get("cycle-offset")?;
+    if !reader.has(&own::CYCLE_OFFSET) {
+        return None;
+    }
     let contradicts = OFF_THE_CYCLE.iter().find(|(attribute, value)| {
-        let set = reader.element.get(attribute);
+        let set = reader.element.get(attribute.name());
         set.is_some_and(|set| value.is_none_or(|value| set == value))
     });
     if let Some((attribute, _)) = contradicts {
         let message = format!(
-            "{attribute} takes its messages off the place that cycle-offset gives them in each cycle"
+            "{} takes its messages off the place that cycle-offset gives them in each cycle",
+            attribute.name()
         );
         reader.found.error(&reader.place, message, "1 of the two", "remove one of the two");
         return Some(None);
     }
-    if written == "dispatch" {
-        return Some(Some(reader.sourced("cycle-offset", written, CycleOffset::Dispatch)));
-    }
-    let at = reader.quantity("cycle-offset", written, Kind::Time, quantity::time);
-    Some(at.map(|at| reader.sourced("cycle-offset", written, CycleOffset::At(at.value))))
-}
-
-fn exponential(reader: &mut Reader<'_>) -> bool {
-    let choices = [("periodic", false), ("exponential", true)];
-    let distribution = reader.optional_choice("distribution", &choices).flatten();
-    distribution.is_some_and(|distribution| distribution.value)
+    Some(reader.read(&own::CYCLE_OFFSET))
 }
 
 /// The size of a message, and whether it is that of its frame: one of `payload` and `frame`.
-fn size(reader: &mut Reader<'_>, default: Option<&str>) -> (Maybe<u32>, bool) {
-    match (reader.element.get("payload"), reader.element.get("frame")) {
-        (Some(_), Some(_)) => {
+fn size(reader: &mut Reader<'_>, payload: &Attribute<u32>) -> (Maybe<u32>, bool) {
+    match (reader.has(payload), reader.has(&own::FRAME)) {
+        (true, true) => {
             let message = "both payload and frame say how long a message is";
             reader.found.error(&reader.place, message, "1 of them", "keep one of the two");
             (None, false)
         }
-        (None, Some(frame)) => (reader.quantity("frame", frame, Kind::Size, frame_size), true),
-        (payload, None) => (reader.payload(payload.or(default)), false),
+        (false, true) => (reader.read(&own::FRAME), true),
+        (false, false) if payload.default().is_none() => {
+            reader.missing(payload.name);
+            (None, false)
+        }
+        _ => (reader.read(payload), false),
     }
 }
 
@@ -163,8 +154,8 @@ fn check_pattern(reader: &mut Reader<'_>, exponential: bool, burst: &Maybe<u32>)
         reader.found.error(&reader.place, "bursts do not come at exponential intervals", "", cure);
     }
     let single = burst.as_ref().is_none_or(|burst| burst.value == 1);
-    let read = reader.element.get("burst").is_none() || burst.is_some();
-    if single && read && reader.element.get("spacing").is_some() {
+    let read = !reader.has(&own::BURST) || burst.is_some();
+    if single && read && reader.has(&own::SPACING) {
         let cure = "add burst=\"10\" or remove spacing";
         reader.found.error(&reader.place, "spacing has no effect without a burst", "", cure);
     }
@@ -172,22 +163,16 @@ fn check_pattern(reader: &mut Reader<'_>, exponential: bool, burst: &Maybe<u32>)
 
 pub(super) fn capture(element: &Element, found: &mut Findings) -> CaptureStatement {
     let mut reader = Reader::new(element, found);
-    let written = element.get("snap").unwrap_or("1522B");
-    CaptureStatement {
-        on: reader.name("on"),
-        snap: reader.size_within("snap", written, (14, 65_535, "14B to 65535B")),
-        place: reader.place,
-    }
+    CaptureStatement { on: reader.read(&writing::ON), snap: reader.read(&writing::SNAP), place: reader.place }
 }
 
 pub(super) fn remote_log(element: &Element, found: &mut Findings) -> RemoteLogStatement {
     let mut reader = Reader::new(element, found);
-    let record = element.get("record").unwrap_or(LOG_RECORD);
     RemoteLogStatement {
-        on: reader.name("on"),
-        to: reader.name("to"),
-        record: reader.size_within("record", record, (8, 1_472, "8B to 1472B")),
-        records: reader.whole("records", element.get("records").unwrap_or("1"), 1, 184),
+        on: reader.read(&log::ON),
+        to: reader.read(&log::TO),
+        record: reader.read(&log::RECORD),
+        records: reader.read(&log::RECORDS),
         place: reader.place,
     }
 }
@@ -195,55 +180,51 @@ pub(super) fn remote_log(element: &Element, found: &mut Findings) -> RemoteLogSt
 pub(super) fn receive(element: &Element, found: &mut Findings) -> ReceiveStatement {
     let mut reader = Reader::new(element, found);
     ReceiveStatement {
-        flow: reader.flow_id("flow"),
-        on: element.get("on").map(|_| reader.name("on")),
+        flow: reader.read(&receiver::FLOW),
+        on: reader.optional(&receiver::ON),
         place: reader.place,
     }
 }
 
 pub(super) fn relay(element: &Element, found: &mut Findings) -> RelayStatement {
     let mut reader = Reader::new(element, found);
-    let flow = reader.flow_id("flow");
-    let on = element.get("on").map(|_| reader.name("on"));
-    let through = reader.choice("through", element.get("through").unwrap_or("servicing"), &TURNS);
-    let vl = element.get("vl").map(|_| reader.optional_whole("vl", 1, 65_535).flatten());
+    let flow = reader.read(&returned::FLOW);
+    let on = reader.optional(&returned::ON);
+    let through = reader.read(&returned::THROUGH);
+    let vl = reader.optional(&returned::VL);
     let place = reader.place;
     let faults = element.all("fault").map(|e| fault(e, found)).collect();
     RelayStatement { place, flow, on, vl, through, faults }
 }
 
 fn fault(element: &Element, found: &mut Findings) -> FaultStatement {
-    let kinds = ["loss", "duplicate", "reorder", "corrupt", "misdirect"].map(|kind| (kind, kind));
     let mut reader = Reader::new(element, found);
-    let kind = reader.required("kind").and_then(|written| reader.choice("kind", written, &kinds));
+    let kind = reader.read(&planted::KIND);
     FaultStatement {
-        kind: kind.map(|kind| reader.sourced("kind", kind.value, kind.value.to_owned())),
-        sequences: reader.required("sequence").and_then(|written| sequences(&mut reader, written)),
-        to: element.get("to").map(|_| reader.name("to")),
+        kind: kind.map(|kind| reader.sourced(kind.attribute, kind.value, kind.value.to_owned())),
+        sequences: reader.read(&planted::SEQUENCE),
+        to: reader.optional(&planted::TO),
         place: reader.place,
     }
 }
 
 pub(super) fn inject(element: &Element, found: &mut Findings) -> InjectStatement {
     let mut reader = Reader::new(element, found);
-    let load = reader
-        .required("load")
-        .and_then(|written| reader.quantity("load", written, Kind::Ratio, quantity::ppm));
-    let exponential = exponential(&mut reader);
+    let share = reader.read(&load::LOAD);
+    let exponential = reader.value(&load::DISTRIBUTION).unwrap_or_default();
     let shaping = shaping(&mut reader);
-    let (payload, of_frame) = size(&mut reader, Some(INJECT_PAYLOAD));
+    let (payload, of_frame) = size(&mut reader, &load::PAYLOAD);
     let threads = sending_threads(&mut reader);
-    let burst = element.get("burst").unwrap_or(INJECT_BURST);
     InjectStatement {
-        on: reader.name("on"),
-        to: reader.name("to"),
-        load,
+        on: reader.read(&load::ON),
+        to: reader.read(&load::TO),
+        load: share,
         payload,
         of_frame,
         exponential,
         shaping,
         threads,
-        burst: reader.whole("burst", burst, 1, MOST_BURST),
+        burst: reader.read(&load::BURST),
         place: reader.place,
     }
 }

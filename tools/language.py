@@ -1,0 +1,36 @@
+"""Writes what follows from the declaration of the test language in `crates/plan/src/language`: the schema for editors,
+the builder for Python and the tables of the reference page. `make language` runs it.
+
+All are committed: editors and readers have no compiled module. A test makes them again and compares.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import builder_of_language
+import schema_of_language
+
+from wiregauge.config.reference import renewed
+
+ROOT = Path(__file__).resolve().parent.parent
+CONFIG = ROOT / "python" / "wiregauge" / "config"
+PAGE = ROOT / "docs" / "reference" / "test-language.md"
+
+
+def files() -> dict[Path, str]:
+    """What each file is to hold; the page has the tables of the schema that is installed."""
+    return {
+        CONFIG / "wiregauge-test-2.xsd": schema_of_language.schema(),
+        CONFIG / "parts.py": builder_of_language.parts(),
+        CONFIG / "elements.py": builder_of_language.elements(),
+        PAGE: renewed(PAGE.read_text(encoding="utf-8")),
+    }
+
+
+if __name__ == "__main__":
+    # Twice: the page is of the schema that the first round wrote, and it is read once in a process.
+    for path, text in files().items():
+        if path != PAGE:
+            path.write_text(text, encoding="utf-8")
+    PAGE.write_text(renewed(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
