@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from wiregauge.measures.metrics.judgement import Grade
 from wiregauge.measures.metrics.load_plan import InjectPlan
-from wiregauge.measures.validity.traffic import entries, offered_loads
+from wiregauge.measures.validity.traffic import Entered, _entered, entries, offered_loads
 from wiregauge.records.reported import AgentReport, FirstPort, Intake, RunEntry
 
 PLAN: Any = SimpleNamespace(
@@ -85,3 +86,11 @@ def test_a_network_that_is_played_saw_no_more_than_it_took() -> None:
         assert one.share == pytest.approx(share)
     (one,) = entries(agents(1000), seen(0, 1000))
     assert one.text == "port sw1:3 saw 0 of 1000 frames handed over", "others' frames are none of its own"
+
+
+def test_a_played_network_that_took_nothing_is_said_to_have_had_no_core() -> None:
+    short = [Entered("e0", 1_000, 0, "port network:h0", streams=False)]
+    held_up, other = (_entered(short, took_none=took) for took in (True, False))
+    assert held_up.grade == other.grade == Grade.INVALID
+    assert "took no frame while the run went on" in held_up.reason
+    assert "took no frame" not in other.reason

@@ -56,7 +56,10 @@ def network_load(run: Evidence) -> Iterator[Check]:
     # A host that sends to itself hands over what no port sees; where a bridge is, the host's queue is of the network.
     looped = {flow.source for flow in run.plan.flows if flow.source == flow.destination}
     played = set(entered) - looped if run.network is not None else set()
-    yield _entered([one for one in entered.values() if one.streams or one.end_system in played])
+    yield _entered(
+        [one for one in entered.values() if one.streams or one.end_system in played],
+        took_none=run.network is not None and not run.network.frames,
+    )
     yield load_account(run)
     stray = {kind: count for kind, count in run.unplanned.items() if count and kind != "foreign"}
     text = ", ".join(f"{kind.replace('_', ' ')} {count}" for kind, count in stray.items())
@@ -92,8 +95,11 @@ def network_load(run: Evidence) -> Iterator[Check]:
     )
 
 
-def _entered(sent: Sequence[Entered]) -> Check:
-    """What senders handed to their host and what of it the network saw: the rest no network has lost."""
+def _entered(sent: Sequence[Entered], *, took_none: bool) -> Check:
+    """What senders handed to their host and what of it the network saw: the rest no network has lost.
+
+    `took_none`: a network that an agent plays took nothing in.
+    """
     worst = max((1 - one.share for one in sent), default=0.0)
     short = few(f"{one.end_system}: {one.text}" for one in sent if one.short)
     return check(
@@ -103,7 +109,13 @@ def _entered(sent: Sequence[Entered]) -> Check:
         f"beyond {percent(LOAD_INVALID)} invalid",
         short or f"{len(sent)} looked at",
         graded(worst, LOAD_DEGRADED, LOAD_INVALID),
-        f"what was handed over did not enter the network ({short})",
+        f"what was handed over did not enter the network ({short})"
+        + (
+            ": the process that plays it took no frame while the run went on, as when a program of higher priority has "
+            "its core"
+            if took_none
+            else ""
+        ),
         nothing="" if sent else "nothing was looked at behind its sender",
     )
 
