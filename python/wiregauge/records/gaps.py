@@ -22,7 +22,8 @@ Gap = dict[str, Any]
 
 def gaps_of(directory: RunDirectory, index: int, damaged: Sequence[Mapping[str, Any]]) -> list[Gap]:
     """The gaps of a run from its entry in the manifest, its noise and the damage of its segments; `[]` without any."""
-    entry = directory.entries().get(index, RunEntry(index=index))
+    # A run of a cluster is tracked before its entry is in the manifest: of its end nothing is known yet.
+    entry = directory.entries().get(index, RunEntry(index=index, state="running"))
     run, nodes = directory.plan.runs[index], directory.plan.network.names
     found = list(_torn(damaged, nodes))
     for name, report in entry.agents.items():
