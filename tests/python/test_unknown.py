@@ -16,6 +16,7 @@ from wiregauge.cli import app
 from wiregauge.config import Test
 from wiregauge.records import traits_of
 from wiregauge.records.gaps import gaps_of
+from wiregauge.records.reported import read_entries
 
 TEST = """<test xmlns="urn:wiregauge:test:2" name="torn" seed="3">
   <network>
@@ -122,7 +123,7 @@ def gaps(
     directory: Any = SimpleNamespace(
         plan=test.compile().campaign,
         traits=traits_of(manifest),
-        runs=[{"index": 0, **entry}],
+        entries=lambda: read_entries([{"index": 0, **entry}]),
         noise=lambda _: place / "noise.parquet",
         record_files=lambda _: [],
     )
