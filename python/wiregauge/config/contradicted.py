@@ -1,4 +1,4 @@
-"""What a test plants against what is taken for granted of it, with the line where it stands."""
+"""Contradictions between planted faults and the assumptions made about a test, with their lines."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _is_planted(node: etree._Element) -> bool:
 
 
 def _begins(node: etree._Element) -> int:
-    """What befalls the network is planned in the order of time, all else in that of the file."""
+    """Sort key: network events are planned in order of time (their start), all others in order of the file (0)."""
     if local(node) not in ("cut", "babble", "restart", "step-clock"):
         return 0
     written = node.get("from") or node.get("at")

@@ -1,4 +1,4 @@
-"""What is wrong with a test, said so that its author can mend it: file, line, element, limit, cure."""
+"""Diagnostics for the author of a test: file, line, element, limit, cure."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Diagnostic:
 
 
 MOST_DIAGNOSTICS: Final = 50
-"""Of one file; of the others their number is told. Whoever has mended so many sees the next."""
+"""Most diagnostics reported for one file; the rest are counted only, to be seen after these are fixed."""
 
 
 class TestError(Exception):

@@ -35,7 +35,7 @@ _OF_NUMBERS = re.compile(r"()([0-9]{1,5})-([0-9]{1,5})()")
 _NODES = frozenset({"end-system", "switch", "hub"})
 _MOST_NODES = 4096
 _OCTETS_OF_ELEMENT = 64
-"""Of attributes that weigh as much as an element."""
+"""Octets of attributes that are weighed like one element."""
 _MOST_OF_A_KIND = 65_534
 """Both as the plan has them: here they are held before members are made."""
 
@@ -146,7 +146,7 @@ def expanded(root: etree._Element, file: str) -> Expanded:
 
 @lru_cache(maxsize=1)
 def _attributes() -> dict[str, dict[str, str]]:
-    """By element: the attributes that take ranges, with their types, and `STEP`."""
+    """The range-taking attributes of each element, with their types, and `STEP`."""
     return {
         tag: {
             name: attribute.type
@@ -168,7 +168,7 @@ def _joined(words: _Words, index: int) -> str:
 
 
 def _weight(node: etree._Element) -> int:
-    """What a member costs: its elements, or where that is more its attributes, which each member copies."""
+    """The weight of a member: its elements, or its attributes in units of elements where that is more."""
     inside = list(node.iter("*"))
     written: int = sum(len(str(value)) for one in inside for value in one.attrib.values())
     return max(len(inside), written // _OCTETS_OF_ELEMENT)
@@ -210,7 +210,7 @@ def _put_off(member: etree._Element, by_ps: int) -> None:
 
 
 class _Survey:
-    """What groups there are, and whether all that they stand for may be made."""
+    """The groups of a test, and whether expanding them stays within the limits."""
 
     def __init__(self, file: str) -> None:
         self.found: list[Diagnostic] = []

@@ -21,7 +21,7 @@ HOST_MODEL = f"{{{NAMESPACE}}}host-model"
 SWITCH = f"{{{NAMESPACE}}}switch"
 _CALLED = {HOST_MODEL: "host model", SWITCH: "switch"}
 _PARTS = {f"{{{NAMESPACE}}}receive-buffer": "class", f"{{{NAMESPACE}}}stack": "protocol"}
-"""What a host model holds beside attributes, and what tells two of a kind apart."""
+"""Child elements of a host model, with the attribute that tells two of a kind apart."""
 
 
 def take_over(root: etree._Element, file: str, below: Path) -> None:

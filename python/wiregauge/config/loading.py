@@ -1,4 +1,4 @@
-"""From a test file to the campaign a bench can run, or to everything that is wrong with it."""
+"""Loads a test file: to the campaign a bench can run, or to all its diagnostics."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Loaded:
     xml: bytes
     """The file, byte for byte."""
     sha256: str
-    """Of `xml`, in hex."""
+    """SHA-256 of `xml`, in hex."""
     warnings: tuple[str, ...]
     """What is allowed but worth knowing, one sentence each."""
     settings: tuple[str, ...] = ()
@@ -92,7 +92,7 @@ def compile_tree(
     found = [Diagnostic(file=file, **diagnostic) for diagnostic in answer.get("diagnostics", [])]
     total = len(found) + int(answer.get("beyond", 0))
     if refused:
-        # What the plan refuses of values and what the schema refuses are mostly the same.
+        # Values refused by the plan are mostly refused by the schema, too.
         found += structure.leftover(refused, found, file)
         total = max(total, len(found), len(refused) if len(refused) > MOST_DIAGNOSTICS else 0)
     beyond = total - len(found)
@@ -102,7 +102,7 @@ def compile_tree(
 
 
 def _refused(root: etree._Element, file: str) -> list[Refusal]:
-    """What the schema refuses of the values of a test. Raises `TestError` for misplaced parts."""
+    """Attribute values that the schema refuses. Raises `TestError` for misplaced elements or attributes."""
     found = refusals(root)
     if found and (misplaced := structure.explain(root, file)):
         raise TestError(misplaced)

@@ -1,4 +1,4 @@
-"""From a path to an XML tree, trusting neither.
+"""Reads an XML tree from a path that need not be trusted, nor its content.
 
 A test file may come from anywhere, so it is refused before it can cost anything: by its size before it is
 read, by its document type before an entity is expanded, by its depth before a parser recurses. The first pass
@@ -50,7 +50,7 @@ _FAULTS = {
     expat.errors.XML_ERROR_UNBOUND_PREFIX: ("a namespace prefix is not declared", "remove the prefix"),
     expat.errors.XML_ERROR_UNKNOWN_ENCODING: ("the declared encoding is unknown", 'write encoding="UTF-8"'),
 }
-"""What is wrong and what cures it, by the words of expat, where these suffice to tell."""
+"""Message and cure by expat's error text, where that suffices."""
 
 
 def _refuse(
@@ -84,7 +84,7 @@ def read(path: Path) -> bytes:
 
 
 def _no_file(error: OSError) -> tuple[str, str]:
-    """What `open_regular` says of a path that is none, and of what is no file."""
+    """Message and cure for an `open_regular` error: an unreadable path, or something that is no regular file."""
     if "path" in (error.strerror or ""):
         return f"the file cannot be read ({shown(str(error))})", "check the path"
     return "this is not a regular file", "name a file on disk"

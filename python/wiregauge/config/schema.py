@@ -70,7 +70,7 @@ def validator() -> etree.XMLSchema:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What the schema refuses of a tree: of which element, in the validator's own words."""
+    """A validation error: the element, and the validator's own message."""
 
     node: etree._Element
     message: str
@@ -100,7 +100,7 @@ def refusals(root: etree._Element) -> list[Refusal]:
 
 
 def _of_values(root: etree._Element) -> Iterator[Refusal]:
-    """What is refused of attributes, element by element."""
+    """Validation errors of attribute values, element by element."""
     schema = validator()
     for node in root.iter("*"):
         alone = etree.Element(node.tag, {str(name): str(value) for name, value in node.attrib.items()})

@@ -69,7 +69,7 @@ def _set(root: etree._Element, setting: str, *, members: bool) -> Diagnostic | N
     if not able:
         has = ", ".join(sorted({name for node in named for name in known[structure.local(node)].attributes}))
         return _refused(setting, f'it has no attribute "{shown(attribute)}"', f"it has {has}")
-    # What already says it is meant rather than what could.
+    # Prefer the element that already has the attribute to those that could.
     saying = [node for node in able if attribute in node.attrib]
     if len(able) > 1 and len(saying) == 1:
         able = saying

@@ -1,4 +1,4 @@
-"""What libxml2 found against the schema, in words an engineer can act on.
+"""Explains libxml2's schema errors in words an engineer can act on.
 
 libxml2 decides whether a file is valid. Its messages speak of facets and stop at the first unexpected child, so
 the explanation is made here, from the same schema: every misplaced element and attribute at once, with the

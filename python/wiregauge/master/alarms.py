@@ -50,7 +50,7 @@ class AlarmLimit:
 
     @classmethod
     def read(cls, text: str) -> AlarmLimit:
-        """From `latency.max <= 2ms`. Raises AlarmError."""
+        """Parses a limit such as `latency.max <= 2ms`. Raises AlarmError."""
         found = _WRITTEN.fullmatch(text)
         if found is None:
             raise AlarmError(
@@ -136,7 +136,7 @@ class Incident:
     """The figure with which it began."""
     worst: float
     begin_s: float
-    """Of the run's time."""
+    """Start of the incident, s of the run's time."""
     end_s: float
     records_dropped: int
     """Records that the instrument had lost by then: some of what seems lost may be theirs."""
@@ -159,7 +159,7 @@ class Alarms:
         return self._ongoing
 
     def look(self, now: RunNow) -> list[tuple[AlarmLimit, Incident, FlowNow]]:
-        """What is newly beyond its limit in this second."""
+        """The limits newly exceeded in this second, each with its incident and flow."""
         fresh = []
         for limit in self.limits:
             for flow in now.flows:
@@ -183,7 +183,7 @@ class Alarms:
         self._before[place] = value
         if value <= limit.most:
             return False
-        # What was lost stays lost: it is news only as long as it becomes more.
+        # Losses never decrease: they are news only when the count grows.
         return limit.measure.partition(".")[0] in ("latency", "rtt") or value > before
 
     def _begun(self, limit: AlarmLimit, flow: FlowNow, value: float, now: RunNow) -> Incident:
@@ -209,7 +209,7 @@ class Alarms:
         return incident
 
     def as_json(self) -> dict[str, Any]:
-        """What the run's entry keeps."""
+        """The alarms as stored in the run's manifest entry."""
         return {
             "limits": [limit.written for limit in self.limits],
             "raised": self.raised,

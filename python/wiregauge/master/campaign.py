@@ -187,7 +187,7 @@ class _Campaign:
             self._crew.close()
 
     def _look(self) -> None:
-        """What is seen of the network goes beside what is known of the bench."""
+        """Adds observations of the network to the facts of the bench in the manifest."""
         agents = self._crew.by_name
         seen = self._bench.look(lambda name, addresses, size: agents[name].reach(addresses, size, _REACH_MS))
         self._directory.manifest["bench_facts"] += [asdict(fact) for fact in seen]
@@ -374,11 +374,12 @@ class _Campaign:
         """Ends what was prepared or begun; what was recorded of it belongs to no run."""
         self._crew.each(lambda agent: agent.finish(abort=True, seconds=_FINISH_S))
         self._bench.end_captures()
-        # What agents recorded they discard themselves.
+        # Agents discard their own records.
         shutil.rmtree(self._directory.spooled_captures(run.index), ignore_errors=True)
 
     def _count_ports(self, entry: dict[str, Any]) -> None:
-        """What the first port behind each end system took in since the start, beside what agents say they sent."""
+        """Stores the frames that the first port behind each end system received since the start, to compare with
+        agents."""
         before, after = self._ports, self._bench.first_ports()
         self._ports = {}
         entry["first_ports"] = {
@@ -388,7 +389,7 @@ class _Campaign:
         }
 
     def _keep_states(self, entry: dict[str, Any]) -> None:
-        """What was seen of the clocks since the run's epoch, and a little before, goes beside its records."""
+        """Stores the clock states since shortly before the run's epoch with its records."""
         if self._keeper is None or not entry["epoch_realtime_ns"]:
             return
         asked = self._keeper.ask()
@@ -453,7 +454,7 @@ class _Campaign:
                 self._miss(agent, entry)
 
     def _without(self, agent: Agent, entry: dict[str, Any], end: float) -> str:
-        """What becomes of the records of an agent that did not end its run."""
+        """Tries to recover the records of an agent that did not end its run; a clause that says what became of them."""
         if self._recover(agent, entry, end):
             return f"; what {agent.place.called} had recorded was fetched"
         if agent.place.shares_run_directory:
@@ -473,7 +474,7 @@ class _Campaign:
             agent.collect(Collected(self._directory.spool(entry["index"], place.node)), kept)
 
     def _miss(self, agent: Agent, entry: dict[str, Any]) -> None:
-        """Of an agent whose records were not fetched nothing is known; a part of them waits for the rest."""
+        """Marks the records of an agent as not fetched; a part that was fetched is set aside."""
         report = entry["agents"].get(agent.place.end_system)
         if report is not None:
             report["complete"], report["incomplete_reason"] = False, "its records were not fetched"
@@ -535,15 +536,15 @@ class _Campaign:
 
 
 def _take_up_network(entry: dict[str, Any], report: dict[str, Any]) -> None:
-    """What the network says of itself; what its devices counted stands where a simulation has that of its own, and
-    their captures where those at bridges do."""
+    """Moves the report of a played network into the run's entry: device counters to the
+    place of those of a simulation, captures to the place of those of bridges."""
     simulation = report.pop("simulation", None)
     if isinstance(simulation, dict):
-        # What hosts did their agents say.
+        # The hosts' share is reported by their agents.
         simulation.pop("agents", None)
         report["loads"] = simulation.pop("loads", [])
         entry["simulation"] = simulation
-    # Of a network that failed there is nothing but why.
+    # A failed network reports only the reason.
     for capture in report.pop("captures", ()):
         entry["captures"][capture["node"]] = capture["task"]
     entry["network"] = report

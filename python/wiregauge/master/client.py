@@ -46,7 +46,7 @@ _TRANSPORT: Final = {
     "Connection refused": "nobody listens there; start `wiregauge agent serve`",
     "Deadline Exceeded": "nobody answers in time",
 }
-"""By a part of what gRPC says: what it means for the user."""
+"""Explanations for the user by fragments of gRPC messages."""
 _RECORDS_S: Final = 30.0
 """How long an agent may send nothing of records that are fetched: longer than it waits for a disk, which it names."""
 _CLOCK_READINGS: Final = 32
@@ -99,7 +99,7 @@ class StreamChoice:
 
 @dataclass(frozen=True, slots=True)
 class ClockRelation:
-    """What an agent's clock shows less what this host's does, ns, and by how much that may be wrong."""
+    """The agent's clock minus this host's clock, and the bound of its error, ns."""
 
     offset_ns: int
     uncertainty_ns: int
@@ -140,11 +140,11 @@ class Agent:
             self._channel = place.access.channel(place.address, [*options, *_NETWORK])
 
     def describe(self) -> pb.DescribeReply:
-        """What its host is and has. Raises AgentLostError where nobody answers, with the reason."""
+        """A description of the host and its equipment. Raises AgentLostError where nobody answers, with the reason."""
         return self._ask("Describe", pb.DescribeRequest(), pb.DescribeReply)
 
     def examine(self, interface: str = "") -> pb.ExamineReply:
-        """What of its host bears on a measurement, with one interface or all that may be used. Raises as `describe`."""
+        """Host settings that affect a measurement, for one interface or all usable ones. Raises as `describe`."""
         return self._ask("Examine", pb.ExamineRequest(interface=interface), pb.ExamineReply)
 
     def mend(self, interface: str, fixes: Sequence[str] = ()) -> Sequence[pb.Change]:
@@ -419,7 +419,7 @@ class Agent:
         self._call("Drain", pb.DrainRequest(drained=False), pb.DrainReply)
 
     def reach(self, addresses: Sequence[str], bytes_: int, wait_ms: int) -> list[list[tuple[int, ...]]]:
-        """By address, the MAC addresses that answer for it on the interface under test."""
+        """For each of `addresses`, the MAC addresses that answer for it on the interface under test."""
         request = pb.ReachRequest(
             interface=self.place.interface, addresses=addresses, bytes=bytes_, wait_ms=wait_ms
         )
@@ -432,7 +432,8 @@ class Agent:
         return list(reply.programs)
 
     def watch_clock_programs(self) -> Iterator[pb.ClockProgramLine]:
-        """What they print, until they are stopped; a connection that breaks is made anew, and no line comes twice."""
+        """The output lines of the clock programs until they stop; broken connections are renewed without repeating a
+        line."""
         ask = self._channel.unary_stream(
             f"{_SERVICE}WatchClockPrograms",
             request_serializer=pb.WatchClockProgramsRequest.SerializeToString,
@@ -453,7 +454,7 @@ class Agent:
                 return
 
     def ask_clock_programs(self, *, ptp: bool, chrony: bool) -> pb.AskClockProgramsReply:
-        """What pmc, chronyc and the kernel say of the host's clock."""
+        """The answers of pmc, chronyc and the kernel on the host's clock."""
         request = pb.AskClockProgramsRequest(ptp=ptp, chrony=chrony)
         return self._call("AskClockPrograms", request, pb.AskClockProgramsReply)
 
@@ -595,7 +596,7 @@ def _unknown(error: grpc.RpcError) -> str:
 
 
 def _why(error: grpc.RpcError) -> str:
-    """What an agent answered, or what kept it from answering, without the library's account of it."""
+    """The agent's answer or the cause of its absence, without gRPC's own wording."""
     details = _unknown(error) or str(error.details() or error.code().name)
     for sign, meaning in _TRANSPORT.items():
         if sign in details:
@@ -618,7 +619,7 @@ def report_as_dict(report: pb.AgentReport) -> dict[str, Any]:
     if simulation:
         numbered["simulation"] = printable_content(json.loads(simulation))
     if not report.releases and not report.HasField("intake"):
-        # Of the network alone.
+        # Only reports of the network have these fields.
         for key in _OF_NETWORK:
             del numbered[key]
     return numbered

@@ -55,7 +55,7 @@ class AgentClockHost:
             raise ClockError(str(error)) from error
 
     def ask(self, *, ptp: bool, chrony: bool) -> Answers:
-        """What the agent's programs and kernel say."""
+        """The answers of the agent's clock programs and kernel. Raises ClockError."""
         try:
             reply = self._agent.ask_clock_programs(ptp=ptp, chrony=chrony)
         except AgentLostError as error:

@@ -20,7 +20,7 @@ __all__ = ["ClockRelations"]
 
 
 class ClockRelations:
-    """Of the agents of a campaign; chosen anew before each run."""
+    """Clock relations of the agents of a campaign; their method is chosen anew before each run."""
 
     def __init__(self, agents: Sequence[Agent], keeper: ClockKeeper | None, plan: Campaign) -> None:
         self._agents = agents
@@ -73,7 +73,7 @@ class ClockRelations:
         return None
 
     def after(self, entry: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-        """What is known of each clock's offset in the run that is over: it began at one instant but for this.
+        """The offset of each clock in the finished run, with its uncertainty, by end system.
 
         The offset before the run was taken out of its start; how far it has moved since is part of the uncertainty.
         """

@@ -34,9 +34,9 @@ _MOST_LEAD_NS: Final = 60_000_000_000
 _LEASE_MS: Final = 10_000
 """How long an agent may hear nothing before it ends its run and keeps what it has."""
 _LEASE_EACH_MS: Final = 250
-"""What each agent adds to that: before a run and after it the first waits until the last has been asked."""
+"""Addition to the lease per agent: before and after a run the first waits until the last has been asked."""
 _TOUCH_S: Final = 3.0
-"""Between two signs of life where nothing else is said to agents."""
+"""Interval between keep-alive messages to agents when nothing else is sent."""
 _ANNOUNCEMENTS: Final = 8
 
 Answer = TypeVar("Answer")

@@ -20,11 +20,12 @@ _LOOKS_AHEAD: Final = 2
 """How many looks ahead it must still fit: agents take a while to end."""
 _LEAST: Final = 10**6
 _SEGMENT_BYTES: Final = 16
-"""Of a record, while a run goes on: what it takes in a segment."""
+"""Bytes of a record in a segment, while a run goes on."""
 _KEPT_BYTES: Final = 10
-"""Of a record, when it is over: in the tables of records and messages, which are written before the segments go."""
+"""Bytes of a record after the run, in the tables of records and messages, which are written before segments are
+deleted."""
 _RECORDS: Final = 5
-"""Of a message on its way: intended, application and driver as it is sent; driver and application as it arrives."""
+"""Records per message: intended, application and driver when sent; driver and application on arrival."""
 _SEGMENTS: Final = ".arrows"
 _SHARE_OF_SEGMENTS: Final = _SEGMENT_BYTES / (_SEGMENT_BYTES + _KEPT_BYTES)
 
@@ -50,7 +51,7 @@ def size_text(bytes_: float) -> str:
 
 
 def needed_bytes(runs: Sequence[Run]) -> int:
-    """What these runs take at most, roughly: all that is kept, and the segments of the longest of them."""
+    """The most disk space these runs take, roughly: stored tables, and the segments of the longest run."""
     records = [_records(run) for run in runs]
     return sum(records) * _KEPT_BYTES + max(records, default=0) * _SEGMENT_BYTES
 
@@ -74,7 +75,7 @@ class DiskBound:
         self._kept: int | None = None
 
     def run_begins(self) -> None:
-        """What is kept of earlier runs is looked at again."""
+        """Has the stored size of earlier runs measured again."""
         self._kept = None
 
     def look(self, root: Path) -> None:
@@ -100,7 +101,7 @@ class DiskBound:
 
 
 def room(root: Path, runs: Sequence[Run], bound: int | None) -> str | None:
-    """What to say of a disk that these runs, or what they may take of it, do not fit on; None where they do."""
+    """A complaint where these runs, or the disk bound, do not fit on the disk; None where they do."""
     free, needed = shutil.disk_usage(root).free, needed_bytes(runs)
     if bound is not None:
         if bound > free:

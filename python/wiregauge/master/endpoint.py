@@ -40,7 +40,7 @@ class EndpointError(ValueError):
 
 
 def address_of(text: str) -> tuple[str, int]:
-    """From `9464`, `127.0.0.1:9464` or `[::1]:9464`. Raises EndpointError."""
+    """Parses `9464`, `127.0.0.1:9464` or `[::1]:9464` into host and port. Raises EndpointError."""
     found = _WRITTEN.fullmatch(text.strip())
     if found is None or not 0 < int(found["port"]) < 65_536:
         raise EndpointError(f'"{text}" is no address; write ADDRESS:PORT, for example 127.0.0.1:9464')
@@ -107,7 +107,7 @@ class Endpoint:
         threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True).start()
 
     def show(self, now: RunNow, share: float, raised: Mapping[str, int], active: Mapping[str, int]) -> None:
-        """What to answer from now on."""
+        """Sets the state that is served from now on."""
         self._collector.state = (now, share, dict(raised), dict(active))
 
     def close(self) -> None:

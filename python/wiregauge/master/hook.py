@@ -66,7 +66,7 @@ class Hook:
             self._thread.join(1.0)
 
     def as_json(self) -> dict[str, Any]:
-        """What the run's entry keeps."""
+        """The hook as stored in the run's manifest entry."""
         return {
             "command": self.command,
             "started": self.started,

@@ -1,4 +1,4 @@
-"""What is known of a run while it goes on: the figures agents sum up each second, put together by flow.
+"""Live figures of a running run: the sums that agents send each second, combined by flow.
 
 They are provisional: they come from the records as these are written, before any of them is tracked, and no verdict
 rests on them. Where something is not known they are on the safe side: a percentile is the upper edge of its bucket, and
@@ -96,7 +96,7 @@ class RunNow:
     position: int
     index: int
     seconds: float
-    """Of the run's time that the figures extend to."""
+    """End of the time that the figures cover, s of the run."""
     flows: tuple[FlowNow, ...]
     left_out: int
     """Flows without live figures, since an agent follows 256 at most."""
@@ -126,10 +126,10 @@ class _Flow:
     max_ns: int | None = None
     worst_ns: int = 0
     before: tuple[int, int] = (0, 0)
-    """What had been received at the last look, and until when."""
+    """The received count at the last look, and the time of that look."""
 
     def take(self, told: FlowFromAgent, at_ns: int, *, missed: bool, settle_ns: int) -> None:
-        """What an agent says of it."""
+        """Adds an agent's sums for this flow."""
         self.known = True
         if told.round_trip or not told.arrives:
             self.sent, self.refused = told.sent, told.refused
@@ -158,7 +158,7 @@ class _Flow:
         return max(self.missing - self.refused, due - self.received, 0)
 
     def now(self, number: int, settle_ns: int) -> FlowNow:
-        """What is shown of it; the next second begins."""
+        """The current figures of this flow; starts the next second."""
         received, until = self.before
         passed_s = (self.heard_ns - until) / 1e9
         rate = (self.received - received) / passed_s if passed_s > 0 else 0.0
@@ -215,7 +215,7 @@ class Figures:
         self._told: dict[str, tuple[int, int, int]] = {}
 
     def take(self, agent: str, told: FromAgent) -> None:
-        """What the agent of an end system has summed up; what was heard before changes nothing."""
+        """Adds the sums of one end system's agent; a report that is not newer than the last is ignored."""
         last = self._numbers.get(agent, 0)
         if told.number <= last:
             return

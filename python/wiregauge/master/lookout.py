@@ -144,7 +144,7 @@ class Lookout:
                 raise AlarmExit(lines[0])
 
     def _keep(self, second: float, around_s: float, keep: Keep) -> None:
-        """What surrounds the second that ended then; the alarm may be of something that began before it."""
+        """Keeps the records around an alarm in the second that ended at `second`; its cause may have begun earlier."""
         begin, end = max(second - self._back_s - around_s, 0.0), second + around_s
         if self._kept and begin <= self._kept[-1][1]:
             self._kept[-1][1] = end
@@ -158,7 +158,7 @@ class Lookout:
             self._bound.look(root)
 
     def run_ends(self, entry: dict[str, Any]) -> None:
-        """What was raised goes into the run's entry."""
+        """Writes alarms and hooks into the run's manifest entry."""
         for hook in self._hooks:
             hook.close()
         if self._limits:

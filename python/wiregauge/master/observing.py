@@ -40,7 +40,7 @@ class Observer:
         """No run follows; told however the trial ended."""
 
     def judging_began(self) -> None:
-        """What the runs recorded is judged now."""
+        """Judging of the recorded runs begins."""
 
     def judging_ended(self) -> None:
         """Nothing follows; told however judging ended."""

@@ -42,7 +42,7 @@ __all__ = [
 
 _LOOK_S: Final = 0.1
 INTERVAL: Final = 10
-"""From one writing of the lists to the next, in times of what the one took."""
+"""Interval between two writings of the lists, as a multiple of the time that one took."""
 
 Watch = Callable[[float | None], None]
 """Takes the share of a run that is done, 0 to 1, None before it began. Raises SimulationStopped when it should end."""
@@ -61,9 +61,9 @@ class SimulatedRun:
     """A run that has ended, as the lists of its run directory will have it."""
 
     entry: dict[str, Any]
-    """Of the manifest."""
+    """The run's entry of the manifest."""
     tracking: dict[str, Any] | None
-    """Of tracking.json; None for a run that could not be tracked."""
+    """The run's entry of tracking.json; None for a run that could not be tracked."""
 
 
 class Simulator(Protocol):

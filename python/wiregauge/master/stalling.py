@@ -22,7 +22,7 @@ class StalledError(Exception):
 
 
 class Stream(Protocol[Part_co]):
-    """What gRPC answers a call with that has many answers."""
+    """A gRPC call with a stream of answers."""
 
     def __iter__(self) -> Iterator[Part_co]: ...
 

@@ -26,7 +26,7 @@ _LOOK_S: Final = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What became of the frames of a trial."""
+    """The result of a trial: how many of its frames arrived."""
 
     end_system: str
     kind: str
@@ -43,7 +43,7 @@ class Trial:
 
     @property
     def text(self) -> str:
-        """What was seen, as a clause."""
+        """The result as a clause."""
         return f"{self.arrived} of {self.sent} trial frames arrived at {self.to}"
 
 

@@ -14,7 +14,7 @@ from wiregauge._version import __version__
 __all__ = ["OURS", "disagreement"]
 
 OURS: Final = (_native.PLAN_SCHEMA, _native.SEGMENT_SCHEMA)
-"""What this testmaster writes and reads: plan schema, record schema."""
+"""Schemas that this testmaster writes and reads: plan schema, record schema."""
 
 
 def disagreement(agent_version: str, plan_schema: int, record_schema: int) -> str | None:

@@ -39,7 +39,7 @@ Hear = Callable[[str, FromAgent], None]
 
 
 class _Watched:
-    """What is known of an agent; written by the thread that listens to it, but for `heard` and `silent_s`."""
+    """The state of a watched agent; written by the thread that listens to it, except `heard` and `silent_s`."""
 
     def __init__(self, agent: Agent, changed: threading.Event) -> None:
         self.agent = agent
@@ -118,7 +118,7 @@ def _until_done(
         now = time.monotonic()
         # A testmaster that was stopped itself has heard nobody meanwhile: what it slept is nobody's silence.
         passed, last = min(now - last, 5 * _LOOK_S), now
-        # What the network carries has been counted where it was sent and where it was received.
+        # Messages through the network are counted by sender and receiver already.
         ends = [one for one in watched if not one.agent.place.is_network]
         for one in watched:
             if tell is not None and one.trouble and not one.told:

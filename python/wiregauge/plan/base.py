@@ -1,4 +1,4 @@
-"""What all structures of the plan have in common: frozen, written as serde writes them."""
+"""Base of all plan structures: frozen, in the form that serde writes."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class Synchronise(Plan, frozen=True, kw_only=True):
 
     @property
     def max_offset_ns(self) -> float | None:
-        """What they have to keep to."""
+        """The largest permitted clock offset, ns; None without a limit."""
         return None if self.max_offset is None else self.max_offset / 1000
 
     @property
@@ -276,12 +276,12 @@ class Run(Plan, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def send_of(self) -> dict[int, Send]:
-        """By flow its sender task."""
+        """Sender tasks by flow."""
         return {send.flow: send for send in self.sends}
 
     @cached_property
     def relay_of(self) -> dict[tuple[int, int], Relay]:
-        """By flow and receiver the relay task there, if there is one."""
+        """Relay tasks by flow and receiver."""
         return {(relay.flow, relay.on): relay for relay in self.relays}
 
     def planted_clocks(self, network: Network) -> set[NodeIndex]:
@@ -302,7 +302,7 @@ class Run(Plan, frozen=True, kw_only=True, dict=True):
 
     @property
     def disturbances(self) -> tuple[str, ...]:
-        """What the test does to the network on purpose, by kind, one entry each."""
+        """Kinds of the planted faults and incidents, one entry each."""
         return (*(fault.kind.type for fault in self.link_faults), *(one.kind.type for one in self.incidents))
 
     @property

@@ -19,7 +19,7 @@ class ClusterThresholds(Plan, frozen=True, kw_only=True):
 
 
 class ClusterParameters(Plan, frozen=True, kw_only=True):
-    """What all devices of a cluster know."""
+    """Parameters that all devices of a cluster share."""
 
     integrity: Literal["standard", "high"]
     domain: int

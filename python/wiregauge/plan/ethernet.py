@@ -7,15 +7,15 @@ from typing import Final
 __all__ = ["GAP", "HEADERS", "IPV4_UDP", "LEAST_ON_WIRE", "PREAMBLE", "SHORTEST", "TAG"]
 
 PREAMBLE: Final = 8
-"""With the start-of-frame delimiter."""
+"""Octets of preamble and start-of-frame delimiter."""
 GAP: Final = 12
-"""Between two frames, at least."""
+"""Octets of the least gap between two frames."""
 SHORTEST: Final = 64
-"""Destination address to frame check sequence."""
+"""Octets of the shortest frame, destination address to frame check sequence."""
 HEADERS: Final = 18
-"""Addresses, type and frame check sequence."""
+"""Octets of addresses, type and frame check sequence."""
 TAG: Final = 4
-"""Of a VLAN."""
+"""Octets of a VLAN tag."""
 IPV4_UDP: Final = 28
-"""Headers of a datagram."""
+"""Octets of the IPv4 and UDP headers of a datagram."""
 LEAST_ON_WIRE: Final = PREAMBLE + SHORTEST + GAP

@@ -1,4 +1,4 @@
-"""What TSN settings a test makes on its hosts, as the commands that their agents run."""
+"""Commands by which agents apply a test's TSN settings to their hosts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["HostCommands", "host_commands"]
 
 @dataclass(frozen=True, slots=True)
 class HostCommands:
-    """Of one host: what is run before the named runs, and after them."""
+    """Commands for one host: run before the named runs (`apply`) and after them (`undo`)."""
 
     end_system: str
     interface: str
@@ -22,7 +22,7 @@ class HostCommands:
     apply: tuple[str, ...]
     undo: tuple[str, ...]
     restored: tuple[str, ...]
-    """What else gets the value that it had."""
+    """Further settings that get their former values back."""
 
 
 def host_commands(campaign: Campaign, interfaces: Mapping[str, str]) -> Sequence[HostCommands]:

@@ -32,9 +32,9 @@ __all__ = [
 ]
 
 NETWORK: Final = "the network"
-"""What an agent is called that is all there is between the end systems; none of these can be called so."""
+"""The name of an agent that plays everything between the end systems; no end system may have it."""
 NETWORK_NODE: Final = 0xFFFF
-"""Its number: that of all nodes, as its records have it (`ALL_NODES` of `crates/record`)."""
+"""The node number of that agent in records: that of all nodes (`ALL_NODES` of `crates/record`)."""
 NetworkId = Literal["A", "B"]
 ForwardingMode = Literal["store-and-forward", "cut-through"]
 Policing = Literal["off", "bytes", "frames"]
@@ -42,7 +42,7 @@ Integration = Literal["preemption", "timely-block", "shuffling"]
 
 
 class HostCost(Plan, frozen=True):
-    """What handing a frame over costs a thread."""
+    """Thread time that handing over a frame takes."""
 
     fixed: Picoseconds
     per_byte: Picoseconds
@@ -72,18 +72,18 @@ class Spaced(Variant, frozen=True, tag="spaced"):
 
 
 class Adaptive(Variant, frozen=True, tag="adaptive"):
-    """With a least spacing that the driver chooses by the load."""
+    """Interrupt moderation with a least spacing that the driver adapts to the load."""
 
 
 class ReceiveBuffer(Plan, frozen=True):
-    """What holds the received frames of a class until they are read."""
+    """The buffer that holds received frames of a class until they are read."""
 
     slots: int
     fifo_bytes: int | None = None
 
 
 class Stack(Plan, frozen=True):
-    """What a protocol's way through the operating system costs."""
+    """Cost of a protocol's path through the operating system."""
 
     protocol: str
     transmit: HostCost
@@ -97,7 +97,7 @@ class Distribution(Plan, frozen=True):
 
 
 class HostModel(Plan, frozen=True):
-    """What lies between an application and the wire."""
+    """Model of everything between an application and the wire."""
 
     transmit: HostCost
     receive: HostCost
@@ -140,7 +140,7 @@ class EndSystem(Variant, frozen=True, tag="end-system"):
 
 
 class Capacity(Plan, frozen=True):
-    """What a buffer holds."""
+    """Capacity of a buffer."""
 
     bytes: int
     frames: int | None = None
@@ -192,7 +192,7 @@ class OwnFrames(Plan, frozen=True, kw_only=True):
 
 
 class AddressTable(Plan, frozen=True):
-    """What is known of the table of a switch that learns."""
+    """The address table of a learning switch."""
 
     entries: int
     entry_time: Picoseconds = 0
@@ -285,7 +285,7 @@ class Node(Plan, frozen=True):
     timestamps: Timestamps | None = None
     """None: they are exact."""
     events: tuple[HostEvent, ...] = ()
-    """Of its simulated host."""
+    """Events of its simulated host."""
 
     @property
     def is_end_system(self) -> bool:
@@ -315,14 +315,14 @@ class Link(Plan, frozen=True):
 
 
 class SwitchChange(Plan, frozen=True):
-    """What a sweep changes in the switches."""
+    """Switch settings that a sweep changes."""
 
     forwarding_mode: ForwardingMode | None = None
     policing: Policing | None = None
     integration: Integration | None = None
 
     def items(self) -> Iterator[tuple[str, str]]:
-        """What is changed, to what."""
+        """Name and new value of each changed setting."""
         values = ((name, getattr(self, name)) for name in self.__struct_fields__)
         return ((name, value) for name, value in values if value is not None)
 
@@ -335,7 +335,7 @@ class Network(Plan, frozen=True, dict=True):
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Of its nodes."""
+        """Names of the nodes, by index."""
         return tuple(node.name for node in self.nodes)
 
     @cached_property
@@ -357,7 +357,7 @@ class Network(Plan, frozen=True, dict=True):
 
     @property
     def end_systems(self) -> dict[int, Node]:
-        """Those of its nodes that are one, by number."""
+        """Nodes that are end systems, by number."""
         return {number: node for number, node in enumerate(self.nodes) if node.is_end_system}
 
     @property

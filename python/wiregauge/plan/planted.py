@@ -1,4 +1,4 @@
-"""What a test plants against that which bounds and schedules take for granted: one table, read by both.
+"""Planted faults that contradict the assumptions of bounds and schedules: one table, read by both.
 
 Each row is an assumption, what of a plan contradicts it, and what is done: refused by name, or told beside the answer
 because it stays true of what arrives. Clocks of a schedule that part are a figure to schedules, which are computed and
@@ -59,14 +59,15 @@ Found = Iterator[tuple[str, int, str]]
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """What is taken for granted; `refusing`: who gives no answer where it is contradicted."""
+    """An assumption of bounds or schedules; `refusing` lists the readers that give no answer where it is
+    contradicted."""
 
     name: str
     text: str
     planted: Callable[[Network, Run], Found]
     refusing: Collection[Reader] = ()
     cure: str = ""
-    """What is to be changed, where it is not to leave the element out."""
+    """What to change, where the cure is not to leave the element out."""
 
 
 def contradictions(network: Network, run: Run, reader: Reader) -> list[Contradiction]:
@@ -202,7 +203,7 @@ def _kept_up(network: Network, run: Run) -> Found:
 
 def _together(network: Network, run: Run) -> Found:
     apart = parting(network, run, _scheduled(run))
-    # What keeps them together is refused by itself.
+    # Protocols that keep clocks together are refused by themselves.
     if apart is not None and not apart.kept:
         yield "clock", apart.nodes[0], apart.sentence(network)
 
@@ -221,7 +222,7 @@ ASSUMPTIONS: Final = (
     Assumption("clocks-looked-at", "clocks of receivers show the time", _clocks_looked_at),
     Assumption("arrives", "frames arrive", _arriving),
 )
-"""By the name of each: what contradicts it, and who refuses then. The others tell it beside their answer."""
+"""All assumptions, each with its detector and the readers that refuse; other readers report it with their answer."""
 
 
 def _scheduled(run: Run) -> set[int]:
@@ -236,10 +237,10 @@ class Parting:
     apart: int
     nodes: tuple[int, int]
     kept: bool
-    """By a cluster or a domain that keeps them together so far."""
+    """Whether a cluster or a domain keeps the clocks together, within `apart`."""
 
     def sentence(self, network: Network) -> str:
-        """What the test makes of them."""
+        """How far the two clocks part in a run, as a sentence."""
         one, other = (network.names[node] for node in self.nodes)
         how = "are kept together to" if self.kept else "part by"
         return f'by it the clocks of "{one}" and "{other}" {how} {_time(self.apart)} in a run'
@@ -293,13 +294,13 @@ def _apart(network: Network, run: Run, pair: tuple[int, int], end: int) -> int:
 
 
 def _shown(clock: Clock, steps: list[tuple[int, int]], at: int, *, inclusive: bool) -> int:
-    """What a clock shows more than the time, ps · 1e9."""
+    """The clock's reading minus true time, ps · 1e9."""
     error = clock.offset * 10**9 + clock.drift_ppb * at
     error += sum(step.drift_ppb * (at - step.at) for step in clock.temperature if step.at < at)
     return error + 10**9 * sum(by for when, by in steps if when < at or (inclusive and when == at))
 
 
 def parting_of(campaign: Campaign, nodes: Callable[[Run], Collection[int]] = _scheduled) -> Parting | None:
-    """That of all runs of a test."""
+    """The largest `parting` of all runs of a test; None without any."""
     found = (parting(campaign.network, run, nodes(run)) for run in campaign.runs)
     return max((one for one in found if one is not None), key=lambda one: one.apart, default=None)

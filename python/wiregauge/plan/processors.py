@@ -24,15 +24,15 @@ _LOAD: Final = "udp"
 
 @dataclass(frozen=True, slots=True)
 class Overload:
-    """A host and what it has no time for."""
+    """A host, and the work for which it has no time."""
 
     node: int
     lane: Lane
     share: Fraction
-    """Of the time, above 1."""
+    """Demanded processor time as a share of real time; above 1."""
 
     def sentence(self, network: Network) -> str:
-        """What is wrong, by its name."""
+        """The overload, with the name of its end system, as a sentence."""
         percent = f"{100 * float(self.share):.4g}" if self.share >= Fraction(1001, 1000) else "more than 100"
         return f'{self.lane} takes {percent} % of the time of "{network.names[self.node]}" by its host model'
 

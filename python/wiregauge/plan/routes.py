@@ -19,7 +19,7 @@ class Hop(Plan, frozen=True, array_like=True):
 
 
 class Route(Plan, frozen=True, kw_only=True):
-    """From one end system to another through one network."""
+    """A route from one end system to another through one network."""
 
     network: NetworkId = "A"
     hops: tuple[Hop, ...]

@@ -1,4 +1,4 @@
-"""What end systems do with flows, and what befalls the network: tasks, loads, captures, faults and incidents."""
+"""Tasks of end systems and events in the network: flows, loads, captures, faults and incidents."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class Misdirect(Variant, frozen=True, tag="misdirect"):
 
 
 class Fault(Plan, frozen=True):
-    """What a relay does to the messages with these sequence numbers."""
+    """A fault that a relay applies to the messages with these sequence numbers."""
 
     kind: Loss | Duplicate | Reorder | Corrupt | Misdirect
     sequences: Sequences
@@ -150,11 +150,11 @@ class Relay(Plan, frozen=True, kw_only=True):
     on: NodeIndex
     vl: int | None = None
     back: FlowId | None = None
-    """What its answers carry in the place of the flow's number, where several relays answer one flow."""
+    """The flow number that its answers carry where several relays answer one flow; None: the flow's own."""
     through: Literal["servicing", "task"]
     faults: tuple[Fault, ...]
     detours: tuple[Route, ...] = ()
-    """Of what faults misdirect."""
+    """Routes of misdirected messages."""
 
 
 class SendingThreads(Plan, frozen=True):
@@ -238,7 +238,7 @@ class Messages(Variant, frozen=True, tag="messages"):
 
 
 class LinkFault(Plan, frozen=True, kw_only=True, rename={"from_": "from"}):
-    """What a link does to frames; `sent_by` is the end they come from, None for both."""
+    """A fault of a link; `sent_by` is the end whose frames it affects, None for both."""
 
     link: int
     sent_by: NodeIndex | None = None
@@ -279,7 +279,7 @@ class ClockStep(Variant, frozen=True, tag="clock-step"):
 
 
 class Incident(Plan, frozen=True):
-    """What befalls the network at an instant."""
+    """An event in the network at an instant."""
 
     at: Picoseconds
     kind: Cut | Babble | Restart | ClockStep

@@ -94,7 +94,7 @@ class Meter(Plan, frozen=True):
 
 
 class IngressRule(Plan, frozen=True):
-    """What the frames of a flow have to keep to where they arrive."""
+    """The rule that frames of a flow must meet where they arrive."""
 
     flow: FlowId
     offload: bool = written(False)
@@ -183,7 +183,7 @@ class FilterGateEntry(Plan, frozen=True):
     max_octets: int | None = None
     """Octets of service data units."""
     priority: int | None = None
-    """By which the switch queues what passes; None: their own."""
+    """Priority by which the switch queues frames that pass; None: the frames' own."""
 
 
 class FilterGate(Plan, frozen=True, kw_only=True):
@@ -209,12 +209,12 @@ class FlowMeter(Plan, frozen=True):
 
 
 class StreamFilter(Plan, frozen=True):
-    """What the stream of a flow has to keep to where it enters a switch: `wg_plan::stream_filters`."""
+    """The stream filter of a flow where it enters a switch: `wg_plan::stream_filters`."""
 
     flow: FlowId
     identify: Literal["destination", "source", "ip"] = written("destination")
     fields: tuple[str, ...] = ()
-    """What IP stream identification compares; none: all of it."""
+    """Fields that IP stream identification compares; empty: all of them."""
     max_sdu: int | None = None
     block_oversize: bool = False
     gate: FilterGate | None = None
@@ -244,7 +244,7 @@ class PortTsn(Plan, frozen=True, kw_only=True):
 
 
 def settings_of(settings: Sequence[PortTsn], port: int) -> PortTsn | None:
-    """Those of the settings of a switch that are for a port."""
+    """The settings of a switch for a port: those that name it, or else those for all ports; None without any."""
     named = (tsn for tsn in settings if port in tsn.ports)
     others = (tsn for tsn in settings if not tsn.ports)
     return next(itertools.chain(named, others), None)

@@ -1,4 +1,4 @@
-"""What came later of a run is added to what is stored of it."""
+"""Adds records that arrived after a run was stored to its stored records."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def add_spooled(directory: RunDirectory, index: int) -> bool:
     if not directory.segments(index):
         return False
     if not is_stored(directory, index):
-        # Of nothing a file was made, and is made again.
+        # A file stored without content is deleted and processed again.
         directory.strike_files(map(directory.name_of, files_of(directory, index)))
         forget_tracking(directory, index)
         process_run(directory, index)

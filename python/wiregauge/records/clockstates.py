@@ -1,4 +1,4 @@
-"""What synchronisation programs said of the clocks during a run, as a table beside its records."""
+"""Clock states that synchronisation programs reported during a run, stored as a table with its records."""
 
 from __future__ import annotations
 

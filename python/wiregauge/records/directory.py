@@ -34,7 +34,7 @@ from wiregauge.records.uncollected import uncollected
 __all__ = ["RunDirectory", "RunDirectoryError", "utc_now"]
 
 SCHEMA: Final = 3
-"""Of manifest.json and tracking.json."""
+"""Schema version of manifest.json and tracking.json."""
 
 _MANIFEST = "manifest.json"
 # Given back when the disk is full, so that the manifest can always say how the campaign ended.
@@ -238,9 +238,9 @@ class RunDirectory:
         return path.relative_to(self.root).as_posix()
 
     def describe_run(self, index: int, sources: Mapping[str, str] | None = None) -> dict[str, dict[str, Any]]:
-        """What the manifest says of every file of a run that is there.
+        """The manifest entries of every existing file of a run.
 
-        What was recorded is from `sources`, or else from the test; tables are from the records.
+        Recorded files have `sources` as their origin, or else the test; tables have the records.
         """
         files: Mapping[str, Any] = self.manifest.get("files", {})
         test = {"test.xml": files["test.xml"]["sha256"]} if "test.xml" in files else {}
@@ -321,7 +321,7 @@ class RunDirectory:
 
     @property
     def traits(self) -> Traits:
-        """Of the bench the runs were made on."""
+        """The traits of the bench the runs were made on."""
         return traits_of(self.manifest)
 
     @property
@@ -386,7 +386,7 @@ class RunDirectory:
         return self.root / "records" / f"run-{run:04d}.parquet"
 
     def captures(self, run: int) -> Path:
-        """What the capture tasks of a run wrote, one pcapng file per node; absent without any."""
+        """The folder of pcapng files, one per node, that the capture tasks of a run wrote; absent without captures."""
         return self.root / "captures" / f"run-{run:04d}"
 
     def spooled_captures(self, run: int) -> Path:
@@ -417,7 +417,7 @@ class RunDirectory:
         return self.root / kind / f"run-{run:04d}.parquet"
 
     def truth(self, run: int) -> Path:
-        """What was true of a run beside its records; missing where nobody could know it."""
+        """The file of true values of a run; absent where they are not known."""
         return self.beside("truth", run)
 
     def crossings(self, run: int) -> Path:
@@ -425,11 +425,11 @@ class RunDirectory:
         return self.beside("crossings", run)
 
     def clocks(self, run: int) -> Path:
-        """What synchronisation programs said of the clocks of a run; missing where none ran."""
+        """The table of clock states that synchronisation programs reported during a run; absent without them."""
         return self.root / "clocks" / f"run-{run:04d}.parquet"
 
     def noise(self, run: int) -> Path:
-        """What else the hosts of a run did; missing where no host took part."""
+        """The table of host activity during a run; absent where no host took part."""
         return self.root / "noise" / f"run-{run:04d}.parquet"
 
     def measured_beside(self, run: int) -> tuple[Path, ...]:
@@ -441,7 +441,7 @@ class RunDirectory:
         return self.root / "messages" / f"run-{run:04d}.parquet"
 
     def tables(self, run: int) -> tuple[Path, Path, Path]:
-        """What tracking makes of the records of a run: messages, passages, sketches."""
+        """The tables that tracking makes from the records of a run: messages, passages, sketches."""
         return self.messages(run), self.passages(run), self.sketches(run)
 
     def passages(self, run: int) -> Path:
@@ -453,11 +453,11 @@ class RunDirectory:
         return self.root / "sketches" / f"run-{run:04d}.parquet"
 
     def extremes(self, run: int) -> Path:
-        """What pictures draw of a run's messages; missing where it has few."""
+        """The file of extremes, from which figures of a run's messages are drawn; absent for small runs."""
         return self.root / "extremes" / f"run-{run:04d}.parquet"
 
     def derived(self, run: int) -> tuple[Path, ...]:
-        """What is made of the records of a run: its tables, and what judging makes of its messages."""
+        """The files derived from the records of a run: its tables, and the extremes that judging computes."""
         return (*self.tables(run), self.extremes(run))
 
     def record_files(self, run: int) -> list[Path]:

@@ -1,4 +1,4 @@
-"""What can be wrong with a run directory."""
+"""Errors of run directories."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class RunDirectoryError(Exception):
 
 
 class DamagedError(RunDirectoryError):
-    """What was recorded is not what was written, or not all of it: no figure can be given. The text names the file."""
+    """A recorded file is damaged or incomplete: no figure can be given. The text names the file."""
 
 
 class NoRoomError(RunDirectoryError):

@@ -1,4 +1,4 @@
-"""What the instrument may have lost of a run: where, when, and why.
+"""Gaps in the records of a run: where, when and why the instrument may have lost some.
 
 A message that did not arrive is lost only where its arrival would have been recorded. Full rings, full disks, torn
 segments, full socket buffers and agents that were killed leave gaps; what fell into one is unknown and not lost.
@@ -31,7 +31,7 @@ def gaps_of(directory: RunDirectory, index: int, damaged: Sequence[Mapping[str, 
             found += _reported(directory, run, nodes.index(name), report)
     if entry.network is not None:
         found += _carried(entry.network, nodes)
-    # Of captures, and of frames of two that were matched by their content.
+    # Gaps of captures, and of frames of two captures that were matched by their content.
     found += [*(entry.gaps or ()), *((entry.passive or {}).get("gaps") or [])]
     if entry.state == "partial" and not directory.traits.virtual_time:
         found += _silent(directory, run, entry)
@@ -55,7 +55,7 @@ def _torn(damaged: Iterable[Mapping[str, Any]], nodes: Sequence[str]) -> Iterato
 
 
 def _reported(directory: RunDirectory, run: Run, node: int, report: AgentReport) -> Iterator[Gap]:
-    """What an agent says that it lost."""
+    """Gaps from records that an agent reports as dropped."""
     dropped = known(report.records_dropped)
     name = directory.plan.network.names[node]
     if dropped:
@@ -85,7 +85,7 @@ def _reported(directory: RunDirectory, run: Run, node: int, report: AgentReport)
 
 
 def _handed_over(run: Run, report: AgentReport) -> Iterator[tuple[int, int]]:
-    """By flow: messages of the measured part that an agent says to have sent."""
+    """Flow number and count of measured messages that an agent reports as sent, for each flow."""
     for task in report.tasks_of("send"):
         flow = known(task.flow)
         send = run.send_of.get(flow)

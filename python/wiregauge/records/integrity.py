@@ -168,7 +168,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def describe(path: Path, made_from: Mapping[str, str]) -> dict[str, Any]:
-    """What the manifest says of a file: `bytes`, `rows` (of a table), `sha256`, and `from`, the hashes of its sources.
+    """The manifest entry of a file: `bytes`, `rows` (of a table), `sha256`, and `from`, the hashes of its sources.
 
     Raises RunDirectoryError where it cannot be read.
     """
@@ -237,7 +237,7 @@ class Inventory:
 
 
 def fault(path: Path, listed: Mapping[str, Any]) -> str | None:
-    """What is wrong with a file of which the manifest says `listed`, in a few words; None where nothing is."""
+    """A short description of how a file differs from its manifest entry `listed`; None where it does not."""
     try:
         with open_regular(path) as file:
             found = os.fstat(file.fileno())

@@ -1,4 +1,4 @@
-"""From segments to records and messages, for runs that ended well and for those that did not."""
+"""Turns segments into records and messages, for complete and for interrupted runs."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def _tracked_again(
 
 
 def gaps_before(directory: RunDirectory, index: int) -> list[dict[str, Any]]:
-    """What the instrument may have lost of a run that was tracked before, as far as that is still known."""
+    """The gaps found when a run was tracked before, as far as they can still be read."""
     try:
         tracked = [entry for entry in read_tracking(directory)["runs"] if entry["index"] == index]
     except DamagedError:

@@ -131,7 +131,7 @@ def _end_running(directory: RunDirectory) -> None:
 
 
 def _sort_collected(directory: RunDirectory, entry: dict[str, Any]) -> None:
-    """Of records that were being fetched from hosts only those of whole end systems count; the others wait."""
+    """Enters the end systems whose records were fetched completely; incomplete records are set aside."""
     if directory.manifest.get("bench") != "lab":
         return
     index = int(entry["index"])

@@ -1,4 +1,4 @@
-"""What the manifest and `tracking.json` hold of a run, typed: its entry, with what agents and simulator report.
+"""Typed entry of a run in the manifest and in `tracking.json`, with the reports of agents and simulator.
 
 The types are decoded once, when a run directory is opened. A counter that nobody reported is None, never 0. Unlisted
 keys are ignored. The forms are those of `agent.proto`, of `wg_sim::report` and of `wg_record`.
@@ -41,7 +41,7 @@ class _Reported(msgspec.Struct, frozen=True):
 
 
 class Grant(_Reported, frozen=True):
-    """What an agent asked of its host."""
+    """A resource that an agent requested from its host, and whether it was granted."""
 
     name: str = "?"
     granted: bool | None = None
@@ -59,7 +59,7 @@ class AccessPoint(_Reported, frozen=True):
 
 
 class TaskReport(_Reported, frozen=True):
-    """What a task did, a capture among them."""
+    """The result of a task, captures included."""
 
     kind: str | None = None
     flow: Counter = None
@@ -113,7 +113,7 @@ class InterfaceFigures(_Reported, frozen=True):
 
 
 class InterfaceReport(_Reported, frozen=True):
-    """By what frames at an interface were timestamped."""
+    """The timestamp sources of an interface, by direction."""
 
     transmit: str | None = None
     receive: str | None = None
@@ -218,7 +218,7 @@ class Intake(_Reported, frozen=True):
 
 
 class NetworkCost(_Reported, frozen=True):
-    """What a played network spent its core's time on, ns."""
+    """Processor time of a played network by activity, ns."""
 
     taking_ns: int = 0
     model_ns: int = 0
@@ -256,7 +256,7 @@ class ForeignFrames(_Reported, frozen=True):
 
     @property
     def kind(self) -> str:
-        """What they are, in words."""
+        """The kind of these frames, in words."""
         if not self.end_system:
             return "of further kinds"
         if not self.ether_type:
@@ -276,7 +276,7 @@ class OverlongFrames(_Reported, frozen=True):
 
 
 class AgentReport(_Reported, frozen=True):
-    """What an agent says of a run: of an end system, or of the network between them."""
+    """The report of an agent on a run: of an end system, or of the network between them."""
 
     complete: bool | None = None
     incomplete_reason: str | None = None
@@ -351,9 +351,9 @@ class CreditReport(_Reported, frozen=True):
     least_pbit: int
     least_at_ps: int
     whole_from_ps: int
-    """From when truth has every corner of it …"""
+    """Start of the interval whose every corner the truth file holds, ps."""
     whole_to_ps: int
-    """… and to when."""
+    """End of that interval, ps."""
 
     @property
     def max_bit(self) -> float:
@@ -386,7 +386,7 @@ class SynchroniserReport(_Reported, frozen=True):
     synchronised_at_ps: int | None
     losses: int
     cliques: tuple[int, ...]
-    """By synchronous, asynchronous and relative detection."""
+    """Counts of clique detections: synchronous, asynchronous, relative."""
     membership: int
     node: str = ""
 
@@ -424,7 +424,7 @@ class ClusterReport(_Reported, frozen=True):
 
     @property
     def precision_bound_ns(self) -> float:
-        """What that must keep, ns."""
+        """The bound that the precision must meet, ns."""
         return self.precision_bound_ps / 1000
 
     @property
@@ -434,7 +434,7 @@ class ClusterReport(_Reported, frozen=True):
 
     @property
     def startup_bound_ns(self) -> float:
-        """What that must keep, ns."""
+        """The bound that the start-up time must meet, ns."""
         return self.startup_bound_ps / 1000
 
 
@@ -518,12 +518,12 @@ class PtpDomainReport(_Reported, frozen=True):
 
 
 class Simulation(_Reported, frozen=True):
-    """What the model says of its devices: in a simulation, and where an agent plays the network."""
+    """The model's report on its devices: from a simulation, or from an agent that plays the network."""
 
     records: Counter = None
     switches: dict[str, SwitchReport] = {}
     frer: dict[int, EliminationReport] = {}
-    """By flow."""
+    """Elimination counters by flow."""
     stream_filters: tuple[FilterReport, ...] = ()
     credits: tuple[CreditReport, ...] = ()
     clusters: tuple[ClusterReport, ...] = ()
@@ -545,7 +545,7 @@ class Tap(_Reported, frozen=True):
 
 
 class TimestampKind(_Reported, frozen=True):
-    """By what a tap timestamps, and its step."""
+    """The timestamp source of a tap, and its resolution, ns."""
 
     kind: str | None = None
     step_ns: float | None = None
@@ -591,7 +591,7 @@ class RunEntry(_Reported, frozen=True):
     taps: tuple[Tap, ...] = ()
     timestamps: dict[str, TimestampKind] | None = None
     passive: dict[str, Any] | None = None
-    """What matching frames by their content came to, as `captures` writes it."""
+    """The result of matching frames by their content, in the form written by `captures`."""
     first_ports: dict[str, FirstPort | None] | None = None
     clock_offsets: dict[str, ClockOffset] | None = None
     clocks_apart: tuple[str, ...] = ()
@@ -601,7 +601,7 @@ class RunEntry(_Reported, frozen=True):
 
     @property
     def model(self) -> Simulation:
-        """What the model says of its devices; nothing where there is none."""
+        """The model's report on its devices; an empty one where there is none."""
         return self.simulation or Simulation()
 
     def reports(self) -> dict[str, AgentReport]:
@@ -614,7 +614,7 @@ class RunEntry(_Reported, frozen=True):
 
 
 class TrackedFlow(_Reported, frozen=True):
-    """What tracking counted of a flow at a receiver."""
+    """Counters of tracking for a flow at a receiver."""
 
     flow: int
     to: int | None = None

@@ -1,4 +1,4 @@
-"""What a judge must know of the bench a run was made on, whatever it is called.
+"""Traits of a bench that judging depends on, whatever the bench is called.
 
 A bench states its traits in the manifest and nobody looks at its name, so a new one is judged like those there are.
 """
@@ -23,7 +23,7 @@ class Traits:
     tapped: bool = False
     """Records are what taps saw, not what end systems did: without a tap nobody knows what an end system did."""
     driver: str = "not known"
-    """By what frames leave and arrive, as calibrations name it."""
+    """The interface drivers that frames pass, as calibrations name them."""
     switches: str = ""
     """Who plays what is between the end systems of a bench on one machine: `kernel`, by its bridges, or `model`, the
     simulator's engine in real time. Empty: nobody here, or it was not asked."""

@@ -40,7 +40,7 @@ _MADE_BY_READING: Final = ("measures.json", "report.html")
 
 
 class State(StrEnum):
-    """What a file is, or the directory as a whole: the gravest of its files."""
+    """The state of a file; that of the directory is the worst of its files."""
 
     WHOLE = "whole"
     OTHER = "other"
@@ -66,21 +66,21 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What was found. `digest` is that of the manifest; None where it carries none or is damaged."""
+    """The result of a verification. `digest` is that of the manifest; None where it has none or is damaged."""
 
     root: Path
     digest: str | None
     files: int
-    """Files that were compared with their hashes, …"""
+    """Number of files that were compared with their hashes."""
     size: int
-    """… their bytes, …"""
+    """Size of these files, bytes."""
     seconds: float
-    """… and how long that took."""
+    """Duration of the comparison, s."""
     findings: tuple[Finding, ...]
 
     @property
     def state(self) -> State:
-        """Of the directory: whole where at most files were found that no command reads."""
+        """The state of the directory: `WHOLE` also where the only findings are files that no command reads."""
         order = list(State)
         gravest = max((finding.state for finding in self.findings), key=order.index, default=State.WHOLE)
         return State.WHOLE if gravest is State.OTHER else gravest
@@ -184,7 +184,7 @@ def _unlisted(directory: RunDirectory, listed: dict[str, Any]) -> Iterator[Findi
 
 
 def _made_by_reading(directory: RunDirectory, path: Path) -> Iterator[Finding]:
-    """What every reading command makes anew carries its own digest and that of the manifest it was made from."""
+    """Findings on a file that each reading command writes anew; it carries its own digest and that of its manifest."""
     command = "report" if path.name == "report.html" else "show"
     anew = f"`wiregauge {command} {directory.root}` makes it again"
     try:
@@ -221,7 +221,7 @@ _HEAD: Final = 1000
 
 
 def _holds(path: Path, name: str) -> str:
-    """What a table says of itself, for one that is not what it should be; empty where it says nothing."""
+    """A note for a Parquet file whose own metadata name another table or run; empty where they do not."""
     if path.suffix != ".parquet" or not path.is_file():
         return ""
     try:
