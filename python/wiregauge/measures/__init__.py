@@ -1,4 +1,4 @@
-"""From records to a judgement: measures with their uncertainty, validity, and the verdict on the limits.
+"""Judges the records of a run: measures with their uncertainty, validity, and the verdict on the limits.
 
 `evaluate` does it all; the room `results` stores it and gives it to programs, people and pictures. The definition of
 every measure is in `DEFINITIONS`.

@@ -1,4 +1,4 @@
-"""What captures tell of a flow besides its messages."""
+"""Figures of a flow that come from captures and not from its messages."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ _SPREADS = ("sd", "mad")
 _VARIATIONS = ("ipdv", "delay_variation", "range", "pdv")
 """Measures that are differences of latencies: a constant offset is in none of them, a drift or a step in all."""
 _OF_NEIGHBOURS = ("ipdv",)
-"""Those of one message and the next."""
+"""Measures that are differences of consecutive messages."""
 
 
 LATE_RELEASE = frozenset(
@@ -57,7 +57,7 @@ _BEHIND_RELEASE = {
     **dict.fromkeys(("rx_drv", "rx_app", "back_tx_app", "back_tx_drv"), 1),
     **dict.fromkeys(("back_rx_drv", "back_rx_app"), 2),
 }
-"""Of a point how many hosts were handed the message before it."""
+"""Number of hosts that were handed the message before it reached a point."""
 
 
 def one_way(figure: Quantity, flow: FlowPlan) -> bool:
@@ -146,7 +146,7 @@ def by_clocks(figure: Quantity, flow: FlowResult, *, exact: bool) -> Range | Non
     if figure.measure in _VARIATIONS:
         return _of_variation(figure, flow)
     latency = flow.summaries.get("latency")
-    # Of clocks that were never compared such a figure has no value, and needs no range.
+    # A figure without value, from clocks that were never compared, needs no range.
     if latency is None or flow.uncompared or not one_way(figure, flow.plan) or (exact and not latency.clock):
         return None
     most = latency.clock + latency.timestamp
@@ -178,7 +178,7 @@ def _around(value: float, by: float, *, least: float = -inf) -> Range | None:
 
 
 def _of_pair(figure: Quantity, flow: FlowResult) -> float:
-    """What the times of two points may be off by, their places on the wire included."""
+    """The error bound of times between two points, ns, placement on the wire included."""
     between = figure.statistic.partition(".")[0]
     return next((pair.bound for pair in flow[PAIRS] if f"{pair.start}-{pair.end}" == between), 0.0)
 

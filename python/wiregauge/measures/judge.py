@@ -73,9 +73,9 @@ def _campaign_checks(directory: Recorded, state: str, reason: str | None, done: 
 
 
 def _files_check(directory: Recorded) -> Check:
-    """What was read is what was written, or nobody can tell: a directory may have no hashes.
+    """The check of file integrity: read files match their hashes, or the directory has none.
 
-    A file that is not what was written ends the command, so there is no worse grade.
+    A mismatch ends the command, so there is no worse grade.
     """
     verified, adopted = directory.inventory.verified, directory.inventory.adopted
     reason = "" if verified else "unverified: the directory keeps no hashes"

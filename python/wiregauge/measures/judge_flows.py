@@ -49,9 +49,9 @@ def read_flow(
     whole: Whole | None = None,
     frames: Conformity | None = None,
 ) -> FlowReading:
-    """What the `rows` of a flow, of the warm-up and of the measured part, say of it.
+    """Extracts all figures of a flow from its `rows`: those of the warm-up and those of the measured part.
 
-    `whole` is what these are a sample of, `frames` what its frames on the wire say of its virtual link.
+    `whole` describes the flow of which these are a sample, `frames` the conformity of its frames on the wire.
     """
     early, part = rows
     at_wire = {"tx_wire": run.wire.get(flow.source, 0.0), "rx_wire": run.wire.get(flow.destination, 0.0)}

@@ -53,7 +53,7 @@ def judge_run(directory: Recorded, plan: RunPlan, in_full: Collection[int]) -> R
     entry = directory.runs[plan.index]
     tracked = (directory.tracked or {}).get(plan.index)
     if directory.traits.tapped or (tracked is not None and tracked.gaps):
-        # What has no record of being sent may have been sent all the same: when it was due proves no silence.
+        # A message without a send record may have been sent: its due time proves no silence.
         plan = replace(plan, flows=tuple(replace(flow, is_periodic=False) for flow in plan.flows))
     agents = entry.reports()
     clocks = run_clocks(directory, plan)
@@ -201,7 +201,7 @@ def _evidence(
 
 
 def _by_flow(tracked: TrackedRun | None) -> dict[tuple[int, int | None], TrackedFlow]:
-    """What tracking counted, by flow and receiver."""
+    """Tracking counters by flow and receiver."""
     return {(one.flow, one.to): one for one in (tracked.flows if tracked is not None else ())}
 
 
@@ -227,19 +227,19 @@ def _unpaired(tracked: TrackedRun | None) -> dict[int, int]:
 
 
 def _counted(counted: Mapping[tuple[int, int | None], TrackedFlow], flow: FlowPlan) -> TrackedFlow | None:
-    """What tracking counted of a flow at its receiver."""
+    """The tracking counters of a flow at its receiver; None without any."""
     return counted.get((flow.id, flow.receiver), counted.get((flow.id, None)))
 
 
 def _captures(entry: RunEntry, agents: Mapping[str, AgentReport]) -> dict[str, TaskReport]:
-    """By node the report of its capture: those of agents and, beside them, those of switches."""
+    """Capture reports by node: those of agents, and those of switches."""
     return entry.captures | {
         name: task for name, agent in agents.items() for task in agent.tasks_of("capture")
     }
 
 
 def _records_written(entry: RunEntry, agents: Mapping[str, AgentReport]) -> int:
-    """What the bench says it recorded: a simulation as a whole, agents one by one."""
+    """The number of records that the bench reports: a simulation as a whole, agents one by one."""
     if entry.simulation is not None and NETWORK not in agents:
         return known(entry.simulation.records)
     return sum_known(agent.records_written for agent in agents.values())

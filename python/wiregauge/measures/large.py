@@ -126,9 +126,10 @@ def _kept(judgement: Judgement, kept: Callable[[Sequence[FlowResult]], tuple[Flo
 def narrowed(
     judgement: Judgement, many: int | None = None, most: int = MOST_OF_EACH
 ) -> tuple[Judgement, str]:
-    """What is told in full, and which flows those are; the whole and no words where no run has more than `many`.
+    """The part of a judgement to show in full, and a sentence on the choice of flows.
 
-    That is `MANY` where nobody says otherwise. For each reason `most` flows are chosen.
+    The whole judgement and "" where no run has more than `many` flows (default `MANY`). For each reason `most` flows
+    are chosen.
     """
     many = MANY if many is None else many
     if all(len(run.flows) <= many for run in judgement.runs):

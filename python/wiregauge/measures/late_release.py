@@ -1,4 +1,4 @@
-"""What limits are held against, once more without what a played network was late by.
+"""Ranges of judged figures with the lateness of a played network taken out.
 
 A frame that leaves late is late for whoever measures, and not by what the test describes. So a limit is decided only
 where the figure decides it either way: as it was measured, and with the lateness of every frame taken out. Lateness
@@ -37,16 +37,16 @@ class LateRelease:
 
     limits: Sequence[LimitPlan]
     errors: Errors
-    """Of single frames; of none where not all of them are stored."""
+    """Lateness of single frames; empty where not all of them are stored."""
     network: NetworkResult | None
-    """None: it left no report."""
+    """Report of the network; None: it left none."""
     names: Sequence[str]
-    """Of nodes, by index."""
+    """Node names by index."""
 
     def figures(
         self, results: Sequence[FlowResult], table: pl.DataFrame, read: Read
     ) -> dict[tuple[int, int], dict[str, Range]]:
-        """By flow and receiver, and by name, what figures may be without lateness (`FlowResult.in_time`).
+        """For each flow and receiver, the range of each figure without lateness, by name (`FlowResult.in_time`).
 
         `results` rest on the messages in `table`; `read` reads them from rows.
         """
@@ -78,7 +78,7 @@ class LateRelease:
         return {name: one for name, one in ranges if one is not None}
 
     def _most_ns(self, flow: FlowPlan) -> float:
-        """By how much a message of a flow may have been late at one host; endless where nobody knows."""
+        """The most that a message of a flow may have been late at one host, ns; infinite where unknown."""
         if self.network is None:
             return inf
         hosts = (flow.destination, *([flow.source] if flow.relayed else []))

@@ -63,7 +63,7 @@ Result = Literal["pass", "fail", "undecided"]
 
 @dataclass(frozen=True, slots=True)
 class OfRun:
-    """What limits on a run as a whole are held against."""
+    """The values that limits on a run as a whole are compared with."""
 
     unplanned: Mapping[str, int] = field(default_factory=dict)
     clusters: Sequence[ClusterReport] = ()
@@ -266,7 +266,7 @@ def _silent(figure: Quantity) -> str:
 
 
 def _unsure(limit: LimitPlan, figure: Quantity, flow: FlowResult, band: Range) -> str:
-    """What the instrument leaves open, and what would decide the limit."""
+    """A sentence on the uncertainty that leaves a limit open, and on what would decide it."""
     if flow.line_time is not None and too_fast(figure, flow):
         what = (
             "what they and the waits on them would have added"
@@ -322,7 +322,7 @@ def _counted_beyond(limit: LimitPlan, figure: Quantity, flow: FlowResult) -> boo
     value = figure.value if figure.value is not None else figure.stands_for
     of, _ = _distributed(figure, flow)
     if of in flow.summaries and flow.summaries[of].of_sample:
-        # Of a sample what lies beyond is beyond; what does not says little of the others.
+        # A sampled value beyond the bound is beyond it; one within says little of the messages not sampled.
         return True if value is not None and _beyond(limit, value) else None
     if figure.value is None or (found := _ranked(figure, flow)) is None:
         return value is not None and _beyond(limit, value)

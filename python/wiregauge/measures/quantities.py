@@ -83,7 +83,7 @@ def _told(flow: FlowResult, figure: Quantity) -> Quantity:
 
 
 def _singles(flow: FlowResult) -> Iterator[Quantity]:
-    """What is one figure per flow, or a few; a measure that the flow cannot have yields nothing."""
+    """The single figures of a flow; a measure that the flow cannot have yields none."""
     return (_told(flow, _by_what_was_seen(flow, figure)) for figure in _found(flow))
 
 
@@ -98,7 +98,7 @@ def _counters(flow: FlowResult) -> Iterator[Quantity]:
 
 
 def _by_what_was_seen(flow: FlowResult, figure: Quantity) -> Quantity:
-    """Of all messages sent, with the reason why some of these may not have been seen."""
+    """The figure with the reason why some of the sent messages may not have been seen."""
     of = DEFINITIONS[figure.measure]
     return (
         replace(figure, silent=flow.holes)

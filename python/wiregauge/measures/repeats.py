@@ -72,7 +72,7 @@ def _pool(flows: Sequence[FlowResult]) -> FlowResult:
 
 
 def _distributions(flows: Sequence[FlowResult]) -> tuple[dict[str, Summary], dict[str, Series]]:
-    """By measure the summary of all values, and these."""
+    """Summary and series of all values by measure."""
     summaries, series = {}, {}
     for name in SERIES:
         members = [flow for flow in flows if name in flow.summaries]

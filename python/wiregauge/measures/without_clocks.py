@@ -17,7 +17,7 @@ __all__ = ["without_clocks"]
 
 
 def _estimate(flow: FlowResult, moved_ns: float) -> Between:
-    """What the receiver's clock shows less the sender's, at least and at most, if nothing came before it was sent.
+    """The range of receiver clock minus sender clock, ns, if no message arrived before it was sent.
 
     `moved_ns` was taken out of that before the times were recorded.
     """

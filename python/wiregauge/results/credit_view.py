@@ -1,4 +1,4 @@
-"""What the view of credits draws: corners of each over the run and all around the greatest, as truth has them."""
+"""Data of the credit view: corners of each credit over the run and all around its greatest, as truth has them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 MOST_CREDITS = 6
 """Shaped queues that are drawn, those with the greatest credits first."""
 _NANO = 1e9
-"""Of a bit in truth."""
+"""Units of truth per bit."""
 
 
 @dataclass(frozen=True, slots=True)

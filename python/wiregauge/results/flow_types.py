@@ -1,4 +1,4 @@
-"""Of what `show --json` holds: a flow, beside its distributions and its service."""
+"""Types of a flow in `show --json`, beside its distributions and its service."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ FlowShown = TypedDict(
 
 
 class UncomparedShown(TypedDict):
-    """What is known of two clocks that nobody compared, if no message came before it was sent."""
+    """The range of the offset of two clocks that were not compared, if no message came before it was sent."""
 
     reason: str
     at_least_ns: Figure
@@ -116,7 +116,7 @@ def _uncompared(flow: FlowResult) -> UncomparedShown | None:
 
 
 class FlowMetShown(TypedDict):
-    """What its messages met; the measures with a distribution follow."""
+    """Events that its messages met; the measures with a distribution follow."""
 
     unseen: NotRequired[
         Annotated[
@@ -184,7 +184,7 @@ class FlowRestShown(TypedDict):
 
 
 class BriefShown(TypedDict):
-    """What is told of every flow of a run with very many, besides its counters and a few distributions."""
+    """The short form of a flow in a run with very many, besides its counters and a few distributions."""
 
     unseen: list[str]
     outcomes: dict[str, Count]

@@ -20,7 +20,7 @@ NS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """What of a port is open from `start` to `end`, ns."""
+    """An interval in which gates of a port are open, from `start` to `end`, ns."""
 
     lane: int
     start: float

@@ -74,9 +74,9 @@ def _write(path: Path, directory: Recorded, judgement: Judgement) -> None:
 
 
 def _write_details(run_dir: Path, judgement: Judgement) -> None:
-    """Of runs with very many flows all figures of each, in files of their own; raises OSError as `_write`.
+    """Writes all figures of each flow to files of their own for runs with very many; raises OSError as `_write`.
 
-    Compressed they are a fifth as long, at the least effort: the program is to be at its figures, not at this.
+    Compression makes them a fifth as long at the least effort; more would take time from the figures.
     """
     for run in filter(large_run, judgement.runs):
         path = run_dir / details_file(run.plan.index)

@@ -1,4 +1,4 @@
-"""What matching frames by their content came to, in words."""
+"""Results of matching frames by their content, in words."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _NAMED = 3
 
 
 def varies(flow: Mapping[str, Any]) -> str:
-    """By how much residence times of a flow differ, us; `-` where nothing came through."""
+    """The spread of residence times of a flow, µs; `-` where nothing came through."""
     between = flow.get("varies_ps")
     return us(between) if between is not None else "-"
 
 
 def sentences(compared: Mapping[str, Any]) -> list[str]:
-    """What a reader must know before believing a figure; `[]` where nothing is open."""
+    """Caveats that a reader must know before believing a figure; `[]` where nothing is open."""
     flows = compared["flows"]
     ambiguous, edge = (sum(flow[key] for flow in flows) for key in ("ambiguous", "at_edge"))
     found = []

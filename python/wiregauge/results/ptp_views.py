@@ -1,4 +1,4 @@
-"""What the view of PTP clocks draws: how far each was from its grandmaster, by what the truth says of every clock."""
+"""Data of the PTP clock view: distance of each clock from its grandmaster, computed from the truth of every clock."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def ptp_shapes(directory: Recorded, plan: RunPlan) -> tuple[PtpShape, ...]:
 
 
 def _broken(own: pl.DataFrame) -> pl.DataFrame:
-    """With a value that is none in every gap: a line is not drawn through it."""
+    """The rows with a NaN in every gap, so that no line is drawn through it."""
     after_gap = own.filter(pl.col("stretch").diff() > 1)
     gaps = after_gap.with_columns(time=pl.col("time") - 1, distance=pl.lit(np.nan))
     return pl.concat([own, gaps.select(own.columns)]).sort("time")

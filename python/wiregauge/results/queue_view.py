@@ -1,4 +1,4 @@
-"""What the view of queues draws: how full each switch port was, from every record of the run, in bounded memory.
+"""Data of the queue view: fill level of each switch port, from every record of the run, in bounded memory.
 
 A queue is the frames in a switch bound for a port, from arrival to first bit out. Records are read a batch at a time.
 How long a queue was is certain as soon as every frame that came until then has left, or is as many records ago as
@@ -106,7 +106,7 @@ def queues(directory: Recorded, plan: RunPlan) -> Queues:
 
 
 def _batches(directory: Recorded, plan: RunPlan) -> Iterator[pl.DataFrame]:
-    """What switches recorded, in the order of time; every batch is of `BATCH` records of the run."""
+    """Records of switches in order of time; every batch is taken from `BATCH` records of the run."""
     path = directory.records(plan.index)
     switches = [k for k, node in enumerate(directory.plan.network.nodes) if isinstance(node.kind, Switch)]
     if path is None or not switches:
@@ -133,7 +133,7 @@ def _batches(directory: Recorded, plan: RunPlan) -> Iterator[pl.DataFrame]:
 
 
 def _key(most: int) -> pl.Expr:
-    """What tells a frame at a node from all others; `most` is the greatest number of a node."""
+    """A key that tells a frame at a node from all others; `most` is the greatest number of a node."""
     parts = ("flow", "sequence", "node", "returning", "warm_up")
     if most >= 1 << 14:
         return pl.struct(parts)
@@ -211,7 +211,7 @@ class _Level:
 
 @dataclass(slots=True)
 class _Port:
-    """What is known of one port so far."""
+    """The accumulated state of one port."""
 
     level: _Level = field(default_factory=_Level)
     dropped: int = 0
@@ -236,7 +236,7 @@ class _Port:
             self._drops_held = len(self._drops[0])
 
     def settle(self, until: int | None) -> None:
-        """What happened before this instant is certain; None: everything."""
+        """Makes all changes before the instant `until` final; None: all."""
         if not self._at:
             return
         at, by, one = (np.concatenate(parts) for parts in (self._at, self._bytes, self._frames))

@@ -1,4 +1,4 @@
-"""Of what `show --json` holds: the parts of a run beside its flows."""
+"""Types of a run in `show --json`, beside its flows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Of what `show --json` holds: what the receiver of a flow was served."""
+"""Types of the service of a flow's receiver in `show --json`."""
 
 from __future__ import annotations
 

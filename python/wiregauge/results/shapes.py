@@ -1,4 +1,4 @@
-"""What the figures draw, computed here so that figures compute nothing: densities, boxes, tails, courses.
+"""Data of the figures, computed here so that figures compute nothing: densities, boxes, tails, time courses.
 
 Every message is in each of them: single values where they are held, sketches of all where they are too many, and over
 time the extremes that are kept of the run.
@@ -71,9 +71,9 @@ class Shapes:
     rtt_tail: Mapping[Key, TailShape]
     against_time: Mapping[Key, CourseShape]
     results: Mapping[Key, FlowResult]
-    """Of every flow, drawn or not."""
+    """Results of every flow, drawn or not."""
     chosen: Mapping[Key, FlowResult]
-    """Of the flows that are drawn: those whose slowest message took longest."""
+    """Results of the flows that are drawn: those whose slowest message took longest."""
     left_out: int = 0
     """Flows (at each receiver) that are not drawn."""
 

@@ -105,7 +105,7 @@ def _uncompared(flows: Sequence[FlowResult]) -> str:
 
 
 def _reach(speeds: Sequence[tuple[FlowResult, Summary]], figure: Callable[[Summary], float | None]) -> str:
-    """From the least to the greatest over all flows, each end with the flow it is of where there are several."""
+    """Least and greatest value over all flows, each with its flow where they differ."""
     found = [(value, flow.plan.name) for flow, summary in speeds if (value := figure(summary)) is not None]
     if not found:
         return ""
@@ -168,14 +168,14 @@ def show_text(judgement: Judgement, console: Console) -> None:
 
 
 def _own_errors(judgement: Judgement) -> list[str]:
-    """What the network says of itself, where an agent is it: of several runs of the one that was latest."""
+    """Lines on the error of the network that an agent plays; for several runs those of the latest."""
     found = [(run.network, run) for run in judgement.runs if run.network is not None]
     if not found:
         return []
     network, run = max(found, key=lambda one: one[0].error_ns)
     where = f" (latest in run {run.plan.index} of {len(found)})" if len(found) > 1 else ""
     told = [f"the network's own error{where}: {network_error_text(network)}"]
-    # Of the run in which most of them came, as of the one that was latest.
+    # Foreign frames are those of the run in which they took most line time.
     foreign = max((one for one, _ in found), key=lambda one: sum(row.line_ns for row in one.foreign or ()))
     if foreign.foreign:
         told.append(f"frames on the network that are not of the test: {foreign_text(foreign)}")
@@ -284,7 +284,7 @@ def _others() -> list[str]:
 
 
 def _print_narrow(judgement: Judgement, console: Console) -> None:
-    """What a narrow terminal gets, where one table is too wide for it: the same figures in several."""
+    """Prints the figures in several tables, for a terminal too narrow for one."""
     columns = _with_asked(judgement, _NARROW)
     named = ("run", "point", "flow") if any(run.plan.point for run in judgement.runs) else ("run", "flow")
     rows = []
@@ -335,7 +335,7 @@ def _shown(cell: str) -> str | Text:
 
 
 def _caption(judgement: Judgement, columns: Sequence[str], *, intervals: bool) -> str:
-    """What the figures of the table are."""
+    """The caption that explains the figures of the table."""
     below = (
         ", 95 % intervals below percentiles (an end that n does not support is left open)"
         if intervals

@@ -1,4 +1,4 @@
-"""What `wiregauge show --json` and `measures.json` hold, typed; their schema is made from this.
+"""Types of `wiregauge show --json` and `measures.json`; their schema is made from them.
 
 Times are ns, rates bit/s, shares between 0 and 1. None: not determined or not supported by n. Of a flow and its
 summaries the keys that are named after measures and percentiles come from the definitions.
@@ -114,7 +114,7 @@ class Shown(TypedDict):
 
 
 class Whole(Shown):
-    """What others add to it."""
+    """Keys that other modules add to the result."""
 
     digest: NotRequired[
         Annotated[

@@ -1,4 +1,4 @@
-"""Of what `show --json` holds: distributions, which are summaries of measures and latency between two points."""
+"""Types of distributions in `show --json`: summaries of measures, and latency between two points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What devices of AS6802 clusters were at every time of a simulated run, and how far their clocks were apart."""
+"""States of the devices of AS6802 clusters over a simulated run, and the distance of their clocks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STATES = (
     "SYNC",
     "STABLE",
 )
-"""By their codes in the truth: those of SAE AS6802, without the prefix of the device."""
+"""State names by their codes in the truth: those of SAE AS6802, without the prefix of the device."""
 MOST_STATES = 600
 """States of a device that are drawn, the first."""
 MARKS = 800

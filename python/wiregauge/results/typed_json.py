@@ -60,7 +60,7 @@ def filled(kind: type[T], source: object, **given: object) -> T:
 
 @cache
 def _filler(kind: type, of: type, given: tuple[str, ...]) -> Callable[[Any, Mapping[str, object]], Any]:
-    """What makes such an object: an expression that is compiled once. A run of many flows has millions of objects."""
+    """A constructor of such objects, as an expression compiled once; a run of many flows has millions of them."""
     hints = hints_of(kind, include_extras=True)
     known: dict[str, Read] = {"_str": str, "_list": list}
     values = {key: f"given[{key!r}]" for key in (*hints, *given) if key in given or key not in hints}

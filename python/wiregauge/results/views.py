@@ -1,4 +1,4 @@
-"""What the views of a simulated run draw: frames at ports, queues, clocks. Computed here: figures compute nothing.
+"""Data of the views of a simulated run: frames at ports, queues, clocks. Computed here: figures compute nothing.
 
 Everything is bounded, however long the run: a timeline shows a few windows with a limited number of frames, a queue is
 reduced to the extremes of equal stretches of time. What is left out is counted and said.
@@ -68,14 +68,14 @@ class FrameWindow:
     frames: tuple[FrameBar, ...]
     left_out: int
     openings: tuple[Opening, ...] = ()
-    """Of gates and of time-triggered windows, where a port has any."""
+    """Open intervals of gates and of time-triggered windows, where a port has any."""
     crowded: tuple[str, ...] = ()
     """Ports whose gates and windows change too often to be drawn."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClockShape:
-    """What the clock of a node showed less the true time, ns, against true time, s; and when it was set."""
+    """Clock reading minus true time of a node, ns, against true time, s; and the instants at which it was set."""
 
     run: int
     node: str
@@ -199,7 +199,7 @@ def _windows(directory: Recorded, plan: RunPlan, apart: Collection[int]) -> tupl
         if most is not None:
             mine = pl.col("flow") == flow.id
             worst.append((most, flow, mine & (pl.col("to") == flow.receiver) if flow.multicast else mine))
-    # Of a multicast flow the receiver that waited longest.
+    # For a multicast flow, the receiver that waited longest.
     worst.sort(key=lambda entry: -entry[0])
     chosen = list({entry[1].id: entry for entry in reversed(worst)}.values())
     chosen.sort(key=lambda entry: -entry[0])
@@ -248,7 +248,7 @@ def _windows(directory: Recorded, plan: RunPlan, apart: Collection[int]) -> tupl
 
 
 def _shared(campaign: CampaignPlan) -> Mapping[tuple[int, int], list[tuple[int, int]]]:
-    """By port at a hub: all ports there, which share one medium."""
+    """All ports at the hub of each port; they share one medium."""
     stations: dict[int, list[tuple[int, int]]] = {}
     for link in campaign.network.links:
         for here, there in (link.ends, link.ends[::-1]):

@@ -211,7 +211,7 @@ def _meets(threshold: Threshold, pair: FlowPair) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Sides:
-    """What both sides measured; `again`: one run directory twice, or one test with one seed simulated twice."""
+    """The evidence of both sides; `again`: one run directory twice, or one test with one seed simulated twice."""
 
     base: Evidence
     new: Evidence
@@ -333,7 +333,7 @@ def _moved(flow: FlowComparison) -> float:
 
 
 def _completed(point: PointPair, flow: FlowComparison, rules: Rules, sides: _Sides) -> FlowComparison:
-    """With the figures that are shown and not judged."""
+    """The comparison of a flow with the figures added that are shown but not judged."""
     pair = FlowPair(flow.base, flow.new, flow.matched_by)
     measures = {}
     for name in common(pair):
@@ -410,7 +410,7 @@ def _measure(
     series = _series(name, point, pair, sides)
     identical = _identical(*series)
     first = stats.Sample(series[0])
-    # What the one remembers of its values need not be asked of the other again.
+    # Identical series share one sample, and so its cached results.
     samples = first, first if identical else stats.Sample(series[1])
     bound = instrument_bound(pair.base, name) + instrument_bound(pair.new, name)
     tested = stats.Pair(*samples, bound)

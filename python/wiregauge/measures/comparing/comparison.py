@@ -1,4 +1,4 @@
-"""What comparing yields. Plain data, unrounded: times in ns, shares of 1; figures and pages compute nothing of it."""
+"""Results of a comparison. Plain data, unrounded: times in ns, shares of 1; figures and pages compute nothing of it."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Beyond:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """What could not be compared though it belongs to the question; `asked`: a threshold speaks of it."""
+    """A figure that belongs to the question but could not be compared; `asked`: a threshold names it."""
 
     text: str
     asked: bool
@@ -112,7 +112,7 @@ class SweepShift:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What one side has of a measure: values, what they are worth for the median, and the extremes."""
+    """A measure on one side: number of values, effective number for the median, and the extremes."""
 
     n: int
     n_effective: float
@@ -145,7 +145,7 @@ class MeasureShift:
 
 @dataclass(frozen=True, slots=True)
 class ShareShift:
-    """What happened to a share of the sent messages. `clustered`: messages per independent event."""
+    """The change of a share of the sent messages. `clustered`: messages per independent event."""
 
     counter: str
     base_count: int
@@ -157,7 +157,7 @@ class ShareShift:
 
     @property
     def counted(self) -> str:
-        """What was counted on either side, and how many events it makes where messages were struck together."""
+        """The counts of both sides, and the number of independent events where messages were affected together."""
         text = f"{self.base_count} of {self.base_n} → {self.new_count} of {self.new_n}"
         together = self.base_count + self.new_count
         events = max(1, round(together / self.clustered))
@@ -188,7 +188,7 @@ class FlowComparison:
 
     @property
     def deciding(self) -> tuple[str, Shift] | None:
-        """Of the figures with the verdict of the flow that which moved most; None where all stayed."""
+        """The largest shift among the figures that have the flow's verdict; None where all are "same"."""
         found = [(name, shift) for name, shift in self.judged if shift.verdict == self.verdict != "same"]
         return max(found, key=lambda entry: entry[1].weight, default=None)
 
@@ -288,7 +288,8 @@ class Comparison:
 
     @property
     def in_full(self) -> Comparison:
-        """With the flows that are told in full alone: all, unless there are very many. Verdicts stay those of all."""
+        """The comparison with only the flows that are shown in full: all, unless there are very many. Verdicts
+        remain those of all."""
         if all(flow.in_full for flow in self.flows):
             return self
         points = [

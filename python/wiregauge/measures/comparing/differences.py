@@ -1,4 +1,4 @@
-"""What differs between two run directories besides their figures: bench, program, host, network, traffic.
+"""Differences of two run directories in bench, program, host, network and traffic.
 
 A difference of figures means something only beside these, so every one is a sentence and none is left out silently.
 """
@@ -15,7 +15,7 @@ MOST_SETTINGS = 24
 """Settings of the two plans that are listed one by one; the rest are counted."""
 
 _NOT_SETTINGS = frozenset({"name", "mac", "ipv4", "line"})
-"""What a node is called is its place in the list; its addresses follow from it."""
+"""Node attributes that are no settings: the name is the place in the list; addresses follow from it."""
 
 _TIMES = frozenset(
     {
@@ -121,7 +121,7 @@ def _settings(base: Judgement, new: Judgement) -> tuple[str, ...]:
 _THERE = {False: "not there", True: "there"}
 
 Settings = dict[str, dict[str, str]]
-"""By owner (a node, a link, the network), what it is called, and its value as text."""
+"""Settings by owner (a node, a link, the network) and name, with the value as text."""
 
 
 def _network(judgement: Judgement) -> Settings:
@@ -172,7 +172,7 @@ def _with_unit(key: str, value: object) -> str:
 
 
 def flow_differences(base: FlowResult, new: FlowResult) -> tuple[str, ...]:
-    """What differs between two paired flows: `udp against raw`, another way, another period."""
+    """Differences of two paired flows in their plans: `udp against raw`, another route, another period."""
     one, other = base.plan, new.plan
 
     def text(ns: float | None) -> str:

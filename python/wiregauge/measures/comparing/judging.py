@@ -23,7 +23,7 @@ FamilyKey = tuple[str, str, str]
 
 
 class Test(Protocol):
-    """What can say how likely so great a change is by chance, and from which change on it would be found."""
+    """A statistical test: the chance of so great a change, and the smallest change it would detect."""
 
     @property
     def chance(self) -> Chance:
@@ -135,7 +135,7 @@ def _word(chance: Chance, *, lower_is_better: bool) -> Verdict:
 
 
 def _sweep(key: FamilyKey, shifts: Sequence[Shift], figure: Figure, found: Discovery) -> SweepShift:
-    """What a figure did over its sweep: the word of the points that are decided, else that of all points together."""
+    """The verdict on a figure over its sweep: that of the decided points, else that of all points together."""
     words = [shift.verdict for shift in shifts if shift.verdict in ("worse", "better")]
     word: Verdict = (
         ("worse" if "worse" in words else "better")

@@ -1,4 +1,4 @@
-"""What a run directory measured, repeat by repeat, as comparing needs it."""
+"""Measured values of a run directory, repeat by repeat, for comparisons."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 JUDGED_STATISTICS = frozenset({"mean", TAIL, "p10", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999"})
-"""Of the main measures, judged unasked: neighbouring deciles say the same, and each more would widen all others."""
+"""Statistics of the main measures that are judged by default; neighbouring deciles would only widen all intervals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def supported(pair: FlowPair, measure: str) -> list[str]:
 
 
 def dropped(pair: FlowPair, rules: Rules) -> tuple[Dropped, ...]:
-    """What would be judged if both sides had it: measures of one side, percentiles that n does not support."""
+    """Figures that cannot be judged: measures of one side only, percentiles that n does not support."""
     found = []
     for name in SERIES:
         held_by = has(pair.base, name), has(pair.new, name)

@@ -1,4 +1,4 @@
-"""What a user calls a change that matters: `latency.p99=5us`, `10:rtt=5%`, `loss=0.1%`."""
+"""Thresholds for a change that matters, as a user writes them: `latency.p99=5us`, `10:rtt=5%`, `loss=0.1%`."""
 
 from __future__ import annotations
 

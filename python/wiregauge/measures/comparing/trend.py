@@ -111,7 +111,8 @@ class Trend:
 
     @property
     def verdict(self) -> Verdict:
-        """That of the newest run; where it or all before it are unfit, and of what it lacks, nothing is decided."""
+        """The verdict on the newest run; undecided where it or all runs before it are unfit, or where it lacks
+        figures."""
         if not self.answered:
             return "undecided"
         own = self.verdict_of(self.newest)
@@ -130,7 +131,7 @@ class Trend:
 
     @property
     def exit_code(self) -> int:
-        """Of the newest run, as `compare` has it."""
+        """The exit code for the newest run, as in `compare`."""
         if self.pair is not None:
             return self.pair.exit_code
         points = [

@@ -106,7 +106,7 @@ class Judging:
         )
 
     def _of_tail(self, point: TrendPoint, before: Sequence[TrendPoint]) -> TrendPoint:
-        """By the messages beyond all of the runs before, or of these beyond all of it.
+        """Judges a tail by the share of messages beyond all earlier runs, or of theirs beyond all of this run's.
 
         Runs of which some lie beyond the others by the same test differ so among each other; one more that does tells
         nothing.

@@ -40,7 +40,7 @@ __all__ = [
 DEFINITIONS: dict[str, Definition] = {
     definition.name: definition for definition in (*TIMES, *OF_FLOWS, *OF_CLUSTERS, *OF_PTP, *OF_NETWORK)
 }
-"""By name; `flow_measures` adds those that it brings."""
+"""All measures by name; `flow_measures` adds its own."""
 
 
 def define(definition: Definition) -> None:
@@ -88,9 +88,9 @@ SINGLES = _Names(lambda definition: definition.kind == "single")
 """Measures that are one figure of a flow, with its interval."""
 
 SHARES = _Names(lambda definition: definition.kind == "count" and definition.better == "lower")
-"""What can happen to a sent message; compared as shares of the messages sent."""
+"""Counters of mishaps of sent messages; compared as shares of the messages sent."""
 
 MAIN = _Names(lambda definition: definition.main)
-"""What most ask for."""
+"""The main measures."""
 
 OUTCOMES = ("delivered", "duplicated", "reordered", "late", "lost", "misdirected", "corrupted", "unknown")

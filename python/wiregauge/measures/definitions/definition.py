@@ -1,4 +1,4 @@
-"""What a measure is, in one object: what it is called, how it is written, and everything others must know of it.
+"""The definition of a measure in one object: its names, its formula, and all properties that other code needs.
 
 Formulas use the columns of `messages/run-NNNN.parquet` (see docs/reference/run-directory.md). A message with
 several copies counts by its first intact one. Warm-up messages are excluded from every measure.
@@ -40,7 +40,7 @@ ENTERED_FILTERS = "frames that came to the filters"
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What a measure is. `formula` is text in the columns of the message table; `source` names standard and clause."""
+    """A measure. `formula` is text in the columns of the message table; `source` names standard and clause."""
 
     name: str
     title: str
@@ -53,11 +53,11 @@ class Definition:
     of a flow, or figures that stand with others.
     """
     statistics: tuple[str, ...] = ("",)
-    """What a figure has; "" has no name of its own."""
+    """Names of its statistics; "" is a single figure without a name of its own."""
     better: Literal["lower", "higher", ""] = ""
-    """Which way is good; "" where no direction is, as with periods and signed errors."""
+    """The better direction; "" where there is none, as with periods and signed errors."""
     signed: bool = False
-    """Whether it lies before an instant as well as after it."""
+    """Whether values lie before an instant as well as after it, and so may be negative."""
     clocks: Literal["", "out", "back", "one-way"] = ""
     """Whether it is the difference of the two ends' clocks: on the way out, on the way back, or of one-way flows."""
     links: Literal["", "more", "less", "either"] = ""
@@ -65,11 +65,11 @@ class Definition:
     waits behind others, finds queues full, and is altered or put out of order on the way. "" where no link is in it.
     """
     needs: Needs = ""
-    """What a flow must have, or the measure is none of its; unplanned frames are counted per run."""
+    """A property that a flow must have to have the measure; unplanned frames are counted per run."""
     every_message: bool = False
     """Whether it is over all messages sent, and so says nothing where an end of the flow has no tap."""
     of: str = ""
-    """What can show it, in the plural: of none of these it says nothing. Where it is empty, values of messages."""
+    """Plural noun for the events that can show it: without any it has no figure. Empty: values of messages."""
     least: int = 1
     """Fewest of these that can show it, however few were sent: one arrival alone is in order."""
     losses: Literal["", "counted", "missing"] = ""
@@ -81,11 +81,11 @@ class Definition:
     table: Literal["", "steadiness", "deadlines", "critical"] = ""
     """The table of the report that has its percentiles, besides those of the main measures, or its single figure."""
     word: str = ""
-    """What it is called there."""
+    """Its heading in that table."""
     usual: tuple[str, ...] = ()
-    """Percentiles that are always there; those that limits name are beside them."""
+    """Percentiles that are always given; those named by limits are added."""
     after: str = ""
-    """The measure behind which it stands in lists; "" behind all."""
+    """The measure that it follows in lists; "" puts it last."""
 
     @property
     def key(self) -> str:
@@ -115,7 +115,7 @@ QUANTILES: dict[str, float] = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.9
 """Percentiles that are always printed, nearest rank, each with its order-statistic interval."""
 
 PAIR_QUANTILES = ("p50", "p99")
-"""Those of them that are always printed of a pair of points."""
+"""Pair quantiles that are always printed."""
 
 _PERCENTILE = re.compile(r"p((?:0|[1-9][0-9]?)(?:\.[0-9]{0,6}[1-9])?)")
 

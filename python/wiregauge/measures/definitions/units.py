@@ -62,7 +62,7 @@ def in_unit(value: float, unit: str) -> str:
     if unit == "bit/s":
         return rate(value)
     if unit == "share":
-        # Of nines the last that differs says how far it is from everything.
+        # The last nine that differs shows the distance from 1.
         return share(value) if value <= 0.99 or value == 1 else f"{value * 100:.10g} %"
     if unit == "bit":
         return f"{significant(value, 6)} bit"
@@ -72,7 +72,7 @@ def in_unit(value: float, unit: str) -> str:
 
 
 BEYOND = "beyond the tap"
-"""What runs made from captures call the far end of a flow that one tap alone saw."""
+"""The name of the far end of a flow that a single tap saw, in runs made from captures."""
 
 
 def untapped(names: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""What is known of the surroundings of a message: clocks, what the simulator did to it, what hosts reported.
+"""The surroundings of a message: clocks, simulator events that affected it, host reports.
 
 A reader of host noise is a function in `READERS`: it gets the run directory, the run and the nodes concerned and yields
 events, with a time where it knows one. A new series of host noise is one more function there, and nothing else changes.
@@ -54,7 +54,7 @@ class Surroundings:
     estimated: RunClocks
     simulated: bool
     planted: Mapping[str, str] = field(default_factory=dict)
-    """By the kind of a deed the fault of the test that does it, with its line."""
+    """The fault of the test that causes each kind of simulator event, with its line."""
 
     def clock(self, flow: FlowPlan, at_ns: float) -> Clock | None:
         """Clock of the destination against that of the source at a time (ns of the run)."""
@@ -78,7 +78,7 @@ class Surroundings:
         return Clock(there - here, there - here, sure + also, "manifest")
 
     def near(self, flow: FlowPlan, sequence: int, sent_ns: float, took_ns: float) -> tuple[Event, ...]:
-        """What happened to the message itself, at the nodes of its way just before and meanwhile, and to hosts."""
+        """Events at the message itself, at nodes on its route from just before until its arrival, and on hosts."""
         begin, end = (sent_ns - max(LOOK_BACK_NS, took_ns)) * 1e3, (sent_ns + took_ns) * 1e3
         own = (
             (pl.col("flow") == flow.id) & (pl.col("sequence") == sequence) & pl.col("kind").is_in(_OF_FRAMES)
@@ -117,7 +117,7 @@ def _since(event: Event) -> float:
 
 
 def _shown(clock: tuple[Floats, Floats] | None, at: Floats) -> Floats:
-    """What a clock shows less the true time: the last value that was written down."""
+    """Clock reading minus true time: the last recorded value; 0 without any."""
     if clock is None or not len(clock[0]):
         return np.zeros(len(at))
     return clock[1][np.clip(np.searchsorted(clock[0], at, side="right") - 1, 0, len(clock[0]) - 1)]
@@ -163,7 +163,7 @@ _FAULTS = {
 
 
 def _planted(test: Path) -> dict[str, str]:
-    """Of each deed the element of the test that plants it, with its lines."""
+    """For each kind of simulator event, the test element that plants it, with its lines."""
     if not test.is_file():
         return {}
     lines = test.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -199,7 +199,7 @@ def surroundings(directory: Recorded, run: RunResult, estimated: RunClocks) -> S
 
 
 def _from_agents(directory: Recorded, run: RunResult) -> Iterator[Event]:
-    """What agents count over a whole run. They do not say when, so these events have no time."""
+    """Events from agents' counters over a whole run; they have no time, for agents do not report it."""
     del directory
     for name, agent in run.agents.items():
         points, steal, steps = agent.access_points, known(agent.steal_ns), known(agent.clock_steps)
@@ -227,7 +227,7 @@ def _from_agents(directory: Recorded, run: RunResult) -> Iterator[Event]:
 
 
 def _from_noise(directory: Recorded, run: RunResult) -> Iterator[Event]:
-    """What the hosts' own counters tell, between two looks at them."""
+    """Events from the hosts' own counters, each between two samples."""
     for event in noise_events(directory, run):
         yield Event(event.at, event.node, event.text, "noise", event.since)
 

@@ -1,4 +1,4 @@
-"""What explains a flow: plain data, in ns and seconds of the run's clock. Text, JSON and figures only read it."""
+"""The explanation of a flow: plain data, in ns and seconds of the run's clock. Text, JSON and figures only read it."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class Step:
     usual: float | None
     usual_n: int
     apart: float | None = 0.0
-    """By how much the clocks of its two ends may be apart; None where nobody compared them: then how long it took is
-    not determined, and how much longer than usual only as far as neither clock drifts."""
+    """Bound of the offset between the clocks of its two ends, ns. None where they were not compared: then the
+    duration is not determined, and the excess only as far as neither clock drifts."""
 
     @property
     def excess(self) -> float:
@@ -143,7 +143,7 @@ class WorstMessage:
 
 @dataclass(frozen=True, slots=True)
 class FlowExplained:
-    """What explains one flow at one receiver in one run; the first series is the one the worst messages are of."""
+    """The explanation of one flow at one receiver in one run; the worst messages are those of the first series."""
 
     run: RunPlan
     flow: FlowPlan

@@ -315,7 +315,7 @@ def steps_of(
 
 
 def _total(way: Way, usual: Mapping[tuple[int, int, int], tuple[float, int]]) -> float | None:
-    """What the steps of a way usually take together, ns, following those of most messages; None if none is known."""
+    """The usual sum of the steps of a route, ns, on the path of most messages; None if none is known."""
     onward: dict[int, tuple[int, int, float]] = {}
     for (number, start, end), (median, n) in usual.items():
         if number == way.number and (start not in onward or n > onward[start][0]):

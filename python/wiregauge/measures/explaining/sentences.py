@@ -216,7 +216,7 @@ def took_text(step: Step, digits: int = 4) -> str:
 
 
 def _between_clocks(step: Step) -> str:
-    """What the clocks of the two ends of a step leave open, as a clause of its own; empty where they leave nothing."""
+    """A clause on the uncertainty that the clocks of a step's two ends leave; empty where they leave none."""
     if step.apart is None:
         return "; nobody compared the clocks of its two ends, so a drift of theirs may be in that"
     if step.apart >= HALF * step.excess:
@@ -225,7 +225,7 @@ def _between_clocks(step: Step) -> str:
 
 
 def _known(events: Sequence[Event]) -> str:
-    """What the truth of a simulation, or a host that knows when, adds."""
+    """A clause with the events of known time, from the truth of a simulation or from a host."""
     timed = [event for event in events if event.at is not None]
     if not timed:
         return ""

@@ -45,7 +45,7 @@ LONGEST = 9_100
 """Bytes of the longest frame that can be in progress when a message comes to a port."""
 
 _LEFT = ("flow", "sequence", "returning", "length")
-"""What is told of a frame that left meanwhile."""
+"""Columns reported for a frame that left meanwhile."""
 
 Key = tuple[int, int]
 
@@ -59,7 +59,7 @@ def worst_messages(
     clocks: RunClocks,
     most: int,
 ) -> dict[Key, tuple[WorstMessage, ...]]:
-    """By flow and receiver the `most` messages that took longest; each flow comes with its main series and median."""
+    """The `most` slowest messages of each flow and receiver; `flows` gives each with its main series and median."""
     table = _table(directory, run, clocks)
     if table is None or not flows:
         return {}
@@ -157,7 +157,7 @@ def _steps(
     around: Surroundings,
     medians: Mapping[Key, float],
 ) -> dict[tuple[int, int, int], tuple[tuple[Step, ...], float]]:
-    """By flow, receiver and sequence: the steps of the chosen messages, and how much longer their way usually is."""
+    """For each chosen message (flow, receiver, sequence): its steps, and how much longer its route usually takes than the shortest, ns."""
     path = directory.records(run.plan.index)
     if path is None:
         return {}
@@ -242,7 +242,7 @@ def _partners(
 
 @dataclass(slots=True)
 class _Waits:
-    """Whom a message waited for: the first frames that held a port, how many there were, and of which flows."""
+    """The frames for which a message waited: the first at each port, their number, and counts by flow."""
 
     first: list[Partner] = field(default_factory=list)
     count: int = 0

@@ -67,7 +67,7 @@ def spaced_of(flow: FlowPlan) -> tuple[str, ...]:
 
 
 def _columns(flows: Iterable[FlowPlan], names: Collection[str], *, corrected_late: bool) -> list[str]:
-    """What of the message table is needed."""
+    """The columns of the message table that are needed."""
     needed = dict.fromkeys((*_ALWAYS, "to") if any(flow.multicast for flow in flows) else _ALWAYS)
     if corrected_late:
         return list(dict.fromkeys((*needed, "to", *TIMES, *WIRE_TIMES, "late")))
@@ -82,12 +82,12 @@ def _columns(flows: Iterable[FlowPlan], names: Collection[str], *, corrected_lat
 
 
 def _expressions(flow: FlowPlan) -> dict[str, pl.Expr]:
-    """By measure its value, ps, from rows in the order of their numbers; no clock offset is taken out."""
+    """Expressions of each measure's value, ps, for rows in sequence order; no clock offset is taken out."""
     return {name: value for name, (value, _, _) in differences(flow, 0.0).items()} | on_the_wire(flow)
 
 
 _STEPS = {"period": pl.col("tx_app"), "ipdv": pl.col("rx_app") - pl.col("tx_app")}
-"""Measures that are the difference of something to that of the message before."""
+"""Measures that are the difference between a value and that of the message before."""
 
 
 def _steps(rows: pl.DataFrame, value: pl.Expr) -> tuple[Integers, Flags | None]:
@@ -194,7 +194,7 @@ def build(
     clocks: RunClocks | None = None,
     names: Collection[str] = DRAWN,
 ) -> dict[Key, dict[str, Blocks]]:
-    """By series the finest blocks of these flows, of their measured part and of these measures, without `RESIDENCE`.
+    """The finest blocks of these flows by series, of the measured part and of `names`, without `RESIDENCE`.
 
     Times are as they were recorded, or in the time of the reference where `clocks` correct them one by one. Raises
     RunDirectoryError for a message table that cannot be read.
@@ -208,7 +208,7 @@ def build(
     columns = _columns(flows, names, corrected_late=clocks is not None)
     for key, rows in _of_flows(directory, run, flows, clocks, columns):
         found[key].take(rows, names)
-    # What was too much out of order to be put into it on the way.
+    # Series too disordered to be sorted in one pass.
     again = {key: one for key, one in found.items() if any(part.disordered for part in one.spaced.values())}
     if again:
         for key, rows in _of_flows(directory, run, [one.plan for one in again.values()], clocks, columns):
@@ -326,7 +326,7 @@ def raw_spaced(
     name: str,
     span: tuple[int, int],
 ) -> Values:
-    """Likewise of a series of arrivals."""
+    """The values of an arrival series in blocks of the finest level, from one number to before another."""
     column = COLUMNS[name]
     spaced = Spaced(name, silences=False)
 
@@ -354,7 +354,7 @@ def raw_spaced(
 
 
 def residences(directory: Recorded, run: RunPlan, numbers: Collection[int]) -> dict[int, Blocks]:
-    """By flow the finest blocks of its passages through switches, in the order of the passages table."""
+    """The finest blocks of the passages through switches by flow, in the order of the passages table."""
     rows = _passages(directory, run)
     if rows is None:
         return {}

@@ -215,7 +215,8 @@ class Courses:
             return known[series]
         if series != MESSAGES and series not in spaced_of(flow):
             return []
-        # What pictures show most is made of all flows at once: a pass over the table costs more than a flow of it.
+        # The series shown most are built for all flows at once: a pass over the table costs more than one
+        # flow of it.
         wanted = [flow] if name not in DRAWN or series != MESSAGES else self._lacking(flow)
         names = (name,) if name not in DRAWN or series != MESSAGES else DRAWN - COLUMNS.keys()
         clocks = self._clocks if self._clocks.moved(flow) else None

@@ -138,7 +138,7 @@ def kept(directory: Recorded, run: RunPlan, flow: FlowPlan, series: str) -> list
 
 
 def _current(directory: Recorded, run: RunPlan) -> Path | None:
-    """What is kept of a run, as this version keeps it."""
+    """The extremes file of a run, if it has this version's schema; else None."""
     path = directory.extremes(run.index)
     if path is None:
         return None

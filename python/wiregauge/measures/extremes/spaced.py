@@ -17,7 +17,7 @@ Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 COLUMNS = {"receive_period": "rx_app", "bag_spacing": "tx_wire"}
-"""By measure the column of the message table whose values are put into order."""
+"""The column of the message table that is sorted for each measure."""
 HELD = 1 << 16
 """Instants that are held back, since one of a later batch may lie before them."""
 

@@ -49,7 +49,7 @@ FLOW_MEASURES: dict[str, FlowMeasure[Any]] = {
         SERVICE,
     )
 }
-"""By name, in the order in which their figures are found and told."""
+"""Flow measures by name, in the order in which their figures are computed and listed."""
 
 for _measure in FLOW_MEASURES.values():
     for _definition in _measure.definitions:

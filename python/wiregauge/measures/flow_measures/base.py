@@ -48,7 +48,7 @@ class RunReading:
     timestamp_ns: float
     """Error of a difference of two timestamps, ns."""
     wire: Mapping[str, float]
-    """By node the error of the interface's timestamps, ns."""
+    """Error of the interface's timestamps by node, ns."""
     unseen: Collection[str]
     """End systems without a tap."""
     among: int

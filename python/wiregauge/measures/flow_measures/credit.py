@@ -42,7 +42,7 @@ class CreditMet:
     least: float
     queues: int
     used: int
-    """Of them those by which a frame went, the flow's or another: a transmission takes credit."""
+    """Queues that a frame left, of this flow or another: only a transmission takes credit."""
 
 
 class _Credit(FlowMeasure[CreditMet | None]):
@@ -81,7 +81,7 @@ CREDIT = _Credit()
 
 
 def credit_met(network: Network, flow: FlowPlan, shaped: Sequence[CreditReport]) -> CreditMet | None:
-    """Of the queues a flow waits in on its way, and back where it is relayed, those that are shaped.
+    """Credit extremes of the shaped queues on a flow's way, and on its way back where it is relayed.
 
     None where there is none, and where a stream gate gives its frames another class, which one is not recorded.
     """

@@ -70,7 +70,7 @@ class _EffectiveBandwidth(FlowMeasure[None]):
     none = None
 
     def quantities(self, flow: FlowResult) -> Iterator[Quantity]:
-        """With the interval of the mean latency, ends swapped; open above where that reaches zero."""
+        """The figure with the interval of the mean latency, ends swapped; open above where that reaches zero."""
         latency, payload = flow.summaries["latency"], flow.plan.payload
         mean, value, low, high = latency.mean, None, None, None
         if payload is not None and mean is not None and mean > 0:

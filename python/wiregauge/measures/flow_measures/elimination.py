@@ -1,4 +1,4 @@
-"""What the elimination of copies counted of a flow with `<frer>`."""
+"""Elimination counters of a flow with `<frer>`."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _uncounted(flow: FlowResult, statistic: str) -> str:
 
 
 def _counted(run: RunReading) -> dict[int, Counts]:
-    """By flow what the simulator reports of its elimination, by statistic."""
+    """The simulator's elimination counters by flow and statistic."""
     found: dict[int, Counts] = {}
     for flow, report in run.entry.model.frer.items():
         counted = {**report.recovery, "latent_errors": report.latent_errors}

@@ -82,12 +82,12 @@ def _has_gates(run: RunReading) -> bool:
 def gate_waits(
     campaign: CampaignPlan, flow: FlowPlan, through: Passages | None, errors: Errors | None = None
 ) -> dict[str, int]:
-    """Of the passages by ports whose gate for the flow is not always open: all of them, those that found it closed when
-    they could have left, those over which it closed before they left, and those whose host got the frame only when it
-    had closed. Empty where there is none.
+    """Counts of the passages by ports whose gate for the flow is not always open: all (`passages`), gate closed when
+    they could have left (`found_closed`), gate closed over them before they left (`missed`), and frames whose host got
+    them only after closing (`released_late`).
 
-    `errors` of a network that is played; None where none is, and nothing is handed to a host late. Where they are not
-    stored it is not known which those were, and their count is not there.
+    Empty where there is no such port. `errors` are those of a played network; None where none is, and nothing is handed
+    to a host late. Where they are not stored, `released` and `released_late` are absent.
     """
     counted = {"passages": 0, "found_closed": 0, "missed": 0}
     is_known = errors is None or errors.rows is not None

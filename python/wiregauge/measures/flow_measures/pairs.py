@@ -140,7 +140,7 @@ def _pair_of(
 
 
 def _of_sketch(name: str, q: float, sketch: Sketch, sample: PairLatency | None) -> Percentile:
-    """With an interval as far as the sample says what its values are worth, else with none."""
+    """A percentile of a sketch, with an interval if the sample tells the effective number of its values."""
     own = sample.percentiles[name].worth if sample is not None else None
     worth = own if own is not None else sample.n_effective if sample is not None else None
     found = percentile(sketch, q, min(worth, float(sketch.n)) if worth is not None else 1.0)

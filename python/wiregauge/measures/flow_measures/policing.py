@@ -1,4 +1,4 @@
-"""What the stream filters of a flow counted together."""
+"""Summed counters of a flow's stream filters."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ POLICING = _Policing()
 
 
 def _counted(run: RunReading) -> dict[int, dict[str, int]]:
-    """By flow what the simulator reports of its filters, added, by statistic."""
+    """The simulator's stream filter counters, summed by flow and statistic."""
     found: dict[int, dict[str, int]] = {}
     for report in run.entry.model.stream_filters:
         own = found.setdefault(report.flow, dict.fromkeys(_DEFINITION.statistics, 0))

@@ -1,4 +1,4 @@
-"""What a flow's receiver was served: losses in runs, order, deadlines, availability, contracts, rates."""
+"""Service that a flow's receiver got: losses in runs, order, deadlines, availability, contracts, rates."""
 
 from __future__ import annotations
 

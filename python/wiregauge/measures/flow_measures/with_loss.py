@@ -87,7 +87,7 @@ def _finite(edge: float | None) -> float | None:
 
 
 def _of_messages(reading: FlowReading) -> dict[str, Percentile]:
-    """What arrived without a timestamp has no time and is left out; what was lost stays."""
+    """Percentiles over lost and timestamped messages; those that arrived without a timestamp are left out."""
     part, gone = reading.part, reading.gone
     end, shift = ("back_rx_app", 0.0) if reading.flow.relayed else ("rx_app", reading.between.outward_ns)
     column = part.column(f"tx_app to {end}", pl.col(end) - pl.col("tx_app"))

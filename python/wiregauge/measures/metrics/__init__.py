@@ -1,1 +1,1 @@
-"""From records to figures: every measure of every flow of a run, with its n and its uncertainty."""
+"""Computes figures from records: every measure of every flow of a run, with its n and its uncertainty."""

@@ -35,12 +35,12 @@ class Column:
         return Column(self.values[begin:end], None if known is None or known.all() else known)
 
     def present(self) -> Integers:
-        """What is not missing, in its order."""
+        """The values that are not missing, in order."""
         return self.values if self.known is None else self.values[self.known]
 
     @property
     def missing(self) -> int:
-        """How many are."""
+        """The number of missing values."""
         return 0 if self.known is None else len(self.known) - int(np.count_nonzero(self.known))
 
 
@@ -84,14 +84,14 @@ class Rows:
         return found
 
     def flags(self, name: str, expression: pl.Expr | None = None) -> Flags:
-        """Likewise of yes and no; missing is no."""
+        """A column or expression as booleans; missing is False."""
         if name not in self._made:
             series = self.frame.select((pl.col(name) if expression is None else expression).alias(name))
             self._made[name] = series.to_series().fill_null(value=False).to_numpy()
         return np.asarray(self._made[name], dtype=np.bool_)
 
     def made(self, name: str, make: Callable[[], NDArray[np.generic]]) -> NDArray[np.generic]:
-        """What `make` makes of the rows, remembered by its name."""
+        """The result of `make` for these rows, cached by `name`."""
         if name not in self._made:
             self._made[name] = make()
         return self._made[name]
@@ -151,6 +151,6 @@ class Part:
 
 
 def seams_of(part: Part) -> Flags | None:
-    """By row after the first whether a seam lies before it; None where the flow is held whole."""
+    """For each row after the first, whether a seam lies before it; None for a flow that is not sampled."""
     stretch = part.stretch()
     return sampling.seams(stretch) if stretch is not None else None

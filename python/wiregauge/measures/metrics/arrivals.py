@@ -42,7 +42,7 @@ class Arrivals:
             self._settle(int(np.searchsorted(self._numbers, self._numbers[-1] - REACH)))
 
     def take_rows(self, rows: pl.DataFrame, final: str) -> None:
-        """Likewise from rows of the message table that are delivered; `final` is the column of their arrival."""
+        """Adds delivered rows of the message table; `final` is the column of their arrival."""
         life = pl.col("life") if "life" in rows.columns else pl.lit(0)
         number = life.cast(pl.Int64) * 2**32 + pl.col("sequence").cast(pl.Int64)
         came = rows.select(final, number=number).drop_nulls(final)
@@ -59,7 +59,7 @@ class Arrivals:
         times = self._times
         latest = np.maximum.accumulate(times)
         earliest = np.minimum.accumulate(times[::-1])[::-1]
-        # Of messages that came at one instant the lower number is the first.
+        # Messages that arrived at the same instant count as ordered by number.
         cut = np.append(latest[:-1] <= earliest[1:], most == len(times))
         cuts = np.flatnonzero(cut[:most])
         if not len(cuts):

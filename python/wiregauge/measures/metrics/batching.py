@@ -32,7 +32,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 Key = tuple[str | int, bytes]
-"""What series with the same autocorrelation have in common."""
+"""The properties that series with the same autocorrelation share."""
 
 MOST = 1024
 """Values of a series that is looked at together with others."""
@@ -50,7 +50,7 @@ class SeriesRequest:
     spread: bool = False
     """Also how far the values spread."""
     step: float = 1e-3
-    """Of the grid that differences of values lie on: a picosecond, in the unit of the values."""
+    """Step of the grid that differences of values lie on: a picosecond, in the unit of the values."""
     most: int = 0
     """Most values there can be, where they are yet to be made."""
 
@@ -221,7 +221,7 @@ def _percentiles(
 ) -> list[Mapping[str, Percentile]]:
     """The percentiles of each row, as `percentiles` has them of a single run."""
     n = rows.shape[1]
-    # What n does not support is the same for all.
+    # All rows have the same n, and so the same unsupported percentiles.
     without = _unsupported(tuple(quantiles.items()))
     told = {name: one for name, one in without.items() if n >= one.needed}
     if not told:

@@ -1,4 +1,4 @@
-"""What is known of the clocks of a run, and its messages in the time of one clock.
+"""Clocks of a run, and its messages in the time of one clock.
 
 Who measured them says how: two-way exchanges that are part of the run give every clock's offset from the reference over
 time; without them the manifest has one offset per run. What exchanges found is taken out of every timestamp of a
@@ -70,9 +70,9 @@ class RunClocks:
     apart: frozenset[str] = frozenset()
     """Nodes whose own ports were tapped by several clocks that nobody compared."""
     shifted: Mapping[str, float] = field(default_factory=dict)
-    """By node what was taken out of its times before they were recorded, by an estimate, ns."""
+    """Offsets, by node, that an estimate took out of its times before they were recorded, ns."""
     together: Mapping[str, tuple[int, float]] = field(default_factory=dict)
-    """Of nodes with PTP clocks the domain, and the most they were off from its grandmaster, ns."""
+    """PTP clocks by node: the domain, and the largest offset from its grandmaster, ns."""
     once: frozenset[str] = frozenset()
     """Nodes whose clocks have one estimate of their offset for the whole run, which says nothing of how they drift."""
     played: frozenset[str] = frozenset()
@@ -81,8 +81,7 @@ class RunClocks:
     """Uncertainty of that clock against those of end systems, ns; None: nobody compared it."""
 
     def apart_ns(self, one: str, other: str) -> float | None:
-        """By how much the clocks of two nodes may be apart beyond what was taken out of their times, ns; None where
-        nobody knows."""
+        """Bound of the offset between the clocks of two nodes after correction, ns; None where unknown."""
         if one == other:
             return 0.0
         own = sum(self.offsets.get(name, (0.0, 0.0))[1] for name in (one, other))
@@ -100,7 +99,7 @@ class RunClocks:
         ends = (flow.source, flow.destination)
         source, destination = (self.offsets.get(name, (0.0, 0.0)) for name in ends)
         one, other = (self.together.get(name) for name in ends)
-        # What both share with their grandmaster is in no difference of the two.
+        # An offset that both share with their grandmaster cancels in their difference.
         if one is not None and other is not None and one[0] == other[0] and not self.moved(flow):
             return Offsets(destination[0] - source[0], *[one[1] + other[1]] * 3)
         return Offsets(
@@ -111,7 +110,7 @@ class RunClocks:
         )
 
     def _varies(self, node: str) -> float:
-        """By how much the error of a clock may change within the run, ns: an asymmetry of the way does not."""
+        """The most that the error of a clock may change within the run, ns, without the constant path asymmetry."""
         uncertainty = self.offsets.get(node, (0.0, 0.0))[1]
         compared = next((clock for clock in self.measured if clock.node == node), None)
         if compared is not None:
@@ -119,7 +118,7 @@ class RunClocks:
         return uncertainty if node in self.wrong or isinf(uncertainty) else 0.0
 
     def _wanders(self, node: str) -> float:
-        """By how much the error of a clock may have moved within the run, ns: what is not bounded is not zero."""
+        """The most that the error of a clock may have drifted within the run, ns; infinite where nothing bounds it."""
         if node not in self.offsets or node in self.once:
             return inf
         if any(clock.node == node for clock in self.measured):
@@ -132,12 +131,12 @@ class RunClocks:
         return len(ends - self.apart) == len(ends) and (len(ends) == 1 or ends <= self.offsets.keys())
 
     def taken_out(self, flow: FlowPlan) -> float:
-        """What an estimate took out of the receiver's clock less the sender's before anything was recorded, ns."""
+        """The estimate that was taken out of receiver clock minus sender clock before recording, ns."""
         return self.shifted.get(flow.destination, 0.0) - self.shifted.get(flow.source, 0.0)
 
     @property
     def reach_ns(self) -> float:
-        """By how much the records of a message may be dated beside the times of its sender, at most."""
+        """The largest difference between record times of a message and the times of its sender, ns."""
         known = sorted(uncertainty for _, uncertainty in self.offsets.values() if not isinf(uncertainty))
         played = (_UNKNOWN_NS if self.played_ns is None else self.played_ns) if self.played else 0.0
         return max(self.furthest_ns, sum(known[-2:]) + played)
@@ -149,7 +148,7 @@ class RunClocks:
 
 
 def clock_offsets(entry: RunEntry) -> dict[str, tuple[float, float]]:
-    """By node of a run: offset of its clock and uncertainty, ns."""
+    """Clock offset and uncertainty by node of a run, ns."""
     return {
         name: (float(one.offset_ns), abs(float(one.uncertainty_ns)))
         for name, one in (entry.clock_offsets or {}).items()
@@ -158,7 +157,7 @@ def clock_offsets(entry: RunEntry) -> dict[str, tuple[float, float]]:
 
 
 def run_clocks(directory: Recorded, plan: RunPlan) -> RunClocks:
-    """What is known of the clocks of a run. Raises RunDirectoryError for a message table that cannot be read."""
+    """The clocks of a run. Raises RunDirectoryError for a message table that cannot be read."""
     campaign = directory.plan
     entry = directory.runs[plan.index]
     offsets = clock_offsets(entry)
@@ -221,12 +220,12 @@ def _by_method(entry: RunEntry, method: str) -> list[str]:
 
 
 def _wrong(campaign: CampaignPlan, run: RunPlan, entry: RunEntry) -> dict[str, float]:
-    """By node with a clock that the test makes imperfect: the most its readings are off in the run, ns."""
+    """The largest error of each clock that the test makes imperfect, by node, ns in the run."""
     length = run.warm_up_ns + run.duration_ns
     found = {node.name: node.clock.error_bound_ns(length) for node in campaign.network.nodes if node.clock}
     for name, stepped in run.stepped.items():
         found[name] = found.get(name, 0.0) + stepped
-    # Of clocks that PTP steers the simulator knows what they were off by, steps included.
+    # The simulator reports the errors of clocks that PTP steers, steps included.
     clocks = (clock for domain in entry.model.ptp_domains for clock in domain.clocks if clock.follows)
     return found | {clock.node: clock.error_ns for clock in clocks}
 
@@ -269,7 +268,7 @@ def _exchanged(directory: Recorded, plan: RunPlan) -> tuple[dict[str, OffsetTrac
         if track is None:
             continue
         tracks[flow.destination] = track
-        # From the epoch to the end of the measured part, by the clock that is compared.
+        # Times from the epoch to the end of the measured part, on the clock that is compared.
         grid = np.linspace(0, end, _DRAWN) + track.offset_at(np.linspace(0, end, _DRAWN)) / 1e9
         width = track.uncertainty_at(grid)
         found.append(
@@ -298,7 +297,8 @@ def _exchanged(directory: Recorded, plan: RunPlan) -> tuple[dict[str, OffsetTrac
 
 
 def watched_clocks(directory: Recorded, plan: RunPlan) -> tuple[WatchedClock, ...]:
-    """What synchronisation programs said during a run, by node. Raises RunDirectoryError for a damaged file."""
+    """States that synchronisation programs reported during a run, by node. Raises RunDirectoryError for a damaged
+    file."""
     path = directory.clocks(plan.index)
     if path is None:
         return ()

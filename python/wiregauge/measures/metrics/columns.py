@@ -1,4 +1,4 @@
-"""From a column of times to an array, without a pass that the column does not need."""
+"""Conversion of a column of times to an array, without passes that the column does not need."""
 
 from __future__ import annotations
 

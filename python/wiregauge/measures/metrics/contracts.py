@@ -1,4 +1,4 @@
-"""What the sender of a virtual link put on the wire, frame by frame, against its contract: what a policer says of it.
+"""Conformity of a virtual link's frames on the wire with its contract, as a policer would find it.
 
 Messages are not enough for that: a babbling end system sends frames that are none, and a switch polices them as well.
 So the frames are taken from the records, each network by itself, in the order their last bits leave.
@@ -32,10 +32,10 @@ _COLUMNS = ("flow", "port", "time", "length", "warm_up")
 def bag_violations(
     records: Path | None, flows: Iterable[FlowPlan], nodes: Sequence[str]
 ) -> dict[int, Conformity]:
-    """By flow: how its frames on the wire keep the contract of its virtual link.
+    """Conformity of each flow's frames on the wire with the contract of its virtual link.
 
-    Each network is judged by itself; given is the one with more frames outside, the first of equals. Nothing for a flow
-    whose frames nobody saw on the wire. Raises RunDirectoryError for records that cannot be read.
+    Each network is judged by itself; the one with more frames outside is given, the first of equals. Flows whose frames
+    were not seen on the wire are absent. Raises RunDirectoryError for records that cannot be read.
     """
     links = {flow.id: flow for flow in flows if flow.bag_ns and flow.bag_jitter_ns is not None and flow.lmax}
     if not links or records is None:
@@ -56,7 +56,7 @@ def bag_violations(
 
 
 def _conformities(rows: pl.DataFrame, links: Mapping[int, FlowPlan]) -> Iterator[tuple[int, Conformity]]:
-    """By flow and port, in their order: how the frames keep the contract."""
+    """Flow number and conformity for each flow and port, in their order."""
     flows, ports, times, lengths = (rows[name].cast(pl.Int64).to_numpy() for name in _COLUMNS[:4])
     numbers, own = np.unique(flows, return_inverse=True)
     plans = [links[number] for number in numbers.tolist()]
@@ -76,7 +76,7 @@ def _conformities(rows: pl.DataFrame, links: Mapping[int, FlowPlan]) -> Iterator
 
 
 def _conformity(through: Integers, lengths: Integers, measured: Flags, flow: FlowPlan) -> Conformity:
-    """Of the frames of one flow on one network, in the order in which their last bits leave."""
+    """Conformity of the frames of one flow on one network, in the order in which their last bits leave."""
     lmax, bag, jitter = (
         flow.lmax or 0,
         round((flow.bag_ns or 0) * 1000),

@@ -116,13 +116,13 @@ class FlowPlan:
     """Output ports on its way to this receiver, and back where it is relayed: node, by index, and number."""
     schedule: Schedule | None = None
     frames: tuple[int, int] | None = None
-    """Of a replay: its shortest and its longest frame, bytes from destination address to FCS."""
+    """Shortest and longest frame of a replay, bytes from destination address to FCS."""
     priority: int = 0
-    """Of its tag; 0 without one."""
+    """Priority of its VLAN tag; 0 without one."""
     link_priority: LinkPriority | None = None
     """Which priority switches give its frames, where they are a virtual link's."""
     least_ns: float = 0.0
-    """What the links on its way take alone, whatever lies between them."""
+    """Least time that the links on its way take, ns, without anything between them."""
     is_periodic: bool = False
     """Whether every message is due a period after the last, so that it is known when one was that was never sent."""
     answers_as: int | None = None
@@ -130,7 +130,7 @@ class FlowPlan:
     asked: tuple[str, ...] = ()
     """Percentiles that limits of the test name."""
     asked_of_pairs: tuple[str, ...] = ()
-    """Those of them that are of pairs of points."""
+    """Percentiles of pairs of points that limits of the test name."""
 
     @property
     def late_after_ns(self) -> float | None:
@@ -182,12 +182,12 @@ class RunPlan:
     captures: tuple[str, ...] = ()
     """Nodes with a capture."""
     disturbances: tuple[str, ...] = ()
-    """What the test does to the network on purpose, by kind, one entry each."""
+    """Kinds of the planted faults and incidents, one entry each."""
     cut_links: tuple[int, ...] = ()
     ports: Mapping[Port, PortPlan] = field(default_factory=dict)
     """Output ports on the ways of flows that send whatever waits for them, in the order of arrival."""
     stepped: Mapping[str, float] = field(default_factory=dict)
-    """By node: the sum of what its clock is set by, forth and back, ns."""
+    """Sum of the steps by which each node's clock is set, ns, absolute values."""
 
     @property
     def load(self) -> str | None:
@@ -211,7 +211,8 @@ class LimitPlan:
 
     @property
     def distribution(self) -> str:
-        """What it is a percentile of: `latency` of `latency.p99.9`, and of a pair of points measure and pair."""
+        """The distribution of a percentile: `latency` for `latency.p99.9`, measure and pair for a pair of points;
+        else empty."""
         return self.measure.partition(".p")[0] if self.percentile else ""
 
     @property

@@ -70,7 +70,7 @@ class GateCourse:
         self._first_closings = self._closings_from()
 
     def _closings_from(self) -> list[int]:
-        """By piece the first closing at its beginning or later; one beyond the last: `_NEVER`."""
+        """For each piece, the first closing at its beginning or later; one more entry at the end: `_NEVER`."""
         found = [_NEVER]
         for place in range(len(self._pieces) - 1, -1, -1):
             piece = self._pieces[place]

@@ -15,7 +15,7 @@ __all__ = ["gate_states", "lists_of"]
 def gate_states(
     lists: Sequence[PortSchedule], begin: int, end: int
 ) -> Iterator[tuple[int, int, tuple[int, ...]]]:
-    """From when to when, ps of the local time, which classes' gates are open (IEEE Std 802.1Q-2022, 8.6.9.1).
+    """Intervals with their open classes: start and end, ps of local time (IEEE Std 802.1Q-2022, 8.6.9.1).
 
     The first list holds from the beginning, whole cycles before its base time included; each further one from its base
     time. Of the cycles before a change the one that would begin within the cycle time extension does not: the gates

@@ -1,4 +1,4 @@
-"""What each switch did to the frames of a flow, passage by passage.
+"""Passages of a flow's frames through each switch.
 
 A passage is a frame entering a switch together with its leaving by one port (a multicast frame leaves by several);
 tracking pairs them, see docs/reference/run-directory.md.
@@ -41,7 +41,8 @@ class Hop:
     p99: float | None
     maximum: float
     half_width: float | None
-    """Of the mean, 95 %, error of timestamps included; None below two values, or without a spread between repeats."""
+    """Half-width of the mean's 95 % interval, ns, timestamp error included; None for under two values or no spread
+    of repeats."""
     bound: float
     """The part of `half_width` that no averaging reduces: the timestamps."""
 

@@ -1,4 +1,4 @@
-"""What judging a run directory yields. Plain data: figures and report read it and compute nothing.
+"""Results of judging a run directory. Plain data: figures and report read it and compute nothing.
 
 Every time is in nanoseconds and signed; None means "not determined", and the reason is at hand in `excluded` or in
 the checks. Nothing here is rounded; rounding is for the eye and happens where text is made.
@@ -69,7 +69,7 @@ class Loss:
 
     @property
     def assumption(self) -> str:
-        """What the bounds take for granted; empty where the losses themselves tell how they come."""
+        """The assumption behind the bounds; empty where the losses themselves show how they cluster."""
         return INDEPENDENT if self.one_sided else ""
 
 
@@ -103,7 +103,7 @@ class FiguresOfFlow(Protocol[T_co]):
 
     @property
     def none(self) -> T_co:
-        """What stands for them where there are none."""
+        """The value that stands for a flow without such figures."""
         ...
 
 
@@ -142,7 +142,7 @@ class FlowResult:
     summaries: Mapping[str, Summary]
     series: Mapping[str, Series]
     figures: Mapping[str, Any] = field(default_factory=dict)
-    """What else is known of it, by `flow_measures`; `flow[GATES]` is that of one, with its type."""
+    """Further figures by name of `flow_measures`; `flow[GATES]` is that of one, with its type."""
     repeats: int = field(default=1, metadata=_SUM)
     redundant_discarded: int = field(default=0, metadata=_SUM)
     """Copies the receiver removed because that of the other network came first."""
@@ -151,14 +151,13 @@ class FlowResult:
     uncompared: str = ""
     """Why nothing between the clocks of its two ends is determined, where nobody compared them."""
     clock_offset: tuple[float | None, float | None] | None = None
-    """Of such a flow what the receiver's clock shows less the sender's, ns: at least and at most, as far as known."""
+    """Range of receiver clock minus sender clock for such a flow, ns: least and most, as far as known."""
     lost_copies: Mapping[str, int] = field(default_factory=dict, metadata=_ADDED)
     """Copies that one of two networks did not deliver, by network."""
     clock_varies: float = field(default=0.0, metadata=_MOST)
-    """By how much the error of its clocks may differ from message to message, ns: what a difference of one-way times
-    carries of it."""
+    """The most that the error of its clocks may differ between messages, ns; it enters differences of one-way times."""
     clock_wanders: float = field(default=0.0, metadata=_MOST)
-    """By how much that error may have moved within the run, ns: what a difference of times far apart carries of it."""
+    """The most that this error may have drifted within the run, ns; it enters differences of times far apart."""
     lost_at_least: int = 0
     """Messages that are certainly lost, whichever they are: of frames of one content nobody may know that."""
     came_at_least: int = 0
@@ -175,11 +174,11 @@ class FlowResult:
     """Figures that limits name, by name: between what they may be without what a played network was late by. None of
     figures that its lateness is not in, and of a network that is not played."""
     sampled: Sampled | None = None
-    """Of a flow too large to be held in memory: what the series are of. None where they hold every message."""
+    """The sample behind the series of a flow too large to be held in memory. None where they hold every message."""
     sketches: Mapping[str, Sketch] = field(default_factory=dict)
-    """Of such a flow the distributions of its measures, clocks corrected, ns: what its summaries rest on."""
+    """Distributions of the measures of such a flow, clocks corrected, ns: its summaries rest on them."""
     marks: Mapping[tuple[str, float], tuple[int, int]] = field(default_factory=dict)
-    """Of such a flow by measure and value, ns: how many values are below it, and how many at it or below; exact."""
+    """For such a flow, by measure and value, ns: exact number of values below it, and at or below it."""
 
     def __getitem__(self, of: FiguresOfFlow[T_co]) -> T_co:
         """The figures of one of `flow_measures`."""
@@ -211,7 +210,7 @@ class Load:
     intended: float
     offered: float | None
     arrived: float | None = None
-    """What of it came to `to`; None where nobody counted."""
+    """The part of it that arrived at `to`; None where it was not counted."""
     sent_frames: int | None = None
     arrived_frames: int | None = None
     never_came: int | None = None
@@ -245,7 +244,7 @@ class LimitResult:
     to: str | None
     """The receiver; None for a limit on the run as a whole."""
     subject: str
-    """What was judged, in words: its flow, of a multicast flow with the receiver, or the run."""
+    """The judged flow in words, of a multicast flow with its receiver, or the run."""
     measure: str
     bound: str
     value: float
@@ -262,7 +261,7 @@ class LimitResult:
     """Values that are not in the figure because the instrument did not see them."""
 
     of: str = ""
-    """What could have shown the figure, in the plural; empty where it is values."""
+    """Plural noun for the events that could have shown the figure; empty for values."""
     among: int = 0
     """How many of these there were."""
     instrument: tuple[float, float] | None = None
@@ -281,7 +280,7 @@ class LimitResult:
 
     @property
     def margin(self) -> float | None:
-        """What is left to the bound; negative: by how much it is exceeded. None without a figure."""
+        """The margin to the bound; negative where it is exceeded. None without a figure."""
         if self.observed is None:
             return None
         return self.value - self.observed if self.bound == "at-most" else self.observed - self.value
@@ -353,7 +352,7 @@ class RunResult:
 
     @property
     def caveat(self) -> str:
-        """What the verdict does not say: losses that no limit is on. Empty where there are none."""
+        """A sentence on losses that no limit covers; empty where there are none."""
         return _caveat((self,))
 
     @property
@@ -405,7 +404,7 @@ class Judgement:
 
     @property
     def traits(self) -> Traits:
-        """Of the bench."""
+        """The traits of the bench."""
         return traits_of(self.manifest)
 
     @property
@@ -470,7 +469,7 @@ class Judgement:
 
     @property
     def caveat(self) -> str:
-        """What the verdict does not say, as of its runs."""
+        """The caveats of its runs."""
         return _caveat(self.runs)
 
     @property
@@ -485,7 +484,7 @@ class Judgement:
 
     @property
     def exit_code(self) -> int:
-        """Of a command that judged; INVALID is no answer, with limits or without."""
+        """The exit code of a command that judged; INVALID is no answer, with limits or without."""
         return exits.exit_code(
             answered=self.answered,
             failed=self.verdict == "FAIL",

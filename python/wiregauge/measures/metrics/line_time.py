@@ -35,7 +35,7 @@ class _Took:
 
 
 def line_time(flow: FlowResult, wrong_clocks: Container[str] = ()) -> LineTime | None:
-    """What its fastest message took beside what links alone take; None where that cannot be told.
+    """The fastest message of a flow against the time that links alone take; None where that cannot be determined.
 
     Of several ways the shortest counts. `wrong_clocks`: nodes by whose clocks no time can be held against a link.
     """

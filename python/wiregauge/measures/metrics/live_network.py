@@ -1,4 +1,4 @@
-"""What an agent that is the network between the end systems says of itself: by how much it was late, and what it lost.
+"""Report of an agent that plays the network between the end systems: its lateness and its losses.
 
 Every frame has an instant at which the model wants it at its end system, and one at which it is handed to the kernel
 there. The difference is the network's *release error*: latency that no switch, line or card of the test caused.
@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 RARE: Final = 0.001
-"""Of what p99.9 leaves out."""
+"""Share of frames that p99.9 leaves out."""
 _SHOWN: Final = ("p50", "p99", "p99.9")
 
 
@@ -33,12 +33,12 @@ class ReleaseResult:
     end_system: str
     frames: int
     percentiles: Mapping[str, Percentile]
-    """By name; without intervals where only the agent's own summary is left."""
+    """Percentiles by name; without intervals where only the agent's own summary is left."""
     max_ns: float | None
     undelivered: int
     """Frames that the kernel did not take."""
     access: str = ""
-    """By what the kernel was given them; empty in runs from before it was reported."""
+    """Interface by which the kernel was given frames; empty in runs from before it was reported."""
 
     def value(self, statistic: str) -> float | None:
         """A percentile, or `max`; None where there are too few frames for it."""
@@ -108,7 +108,7 @@ class NetworkResult:
     frames: int = 0
     """Taken from end systems."""
     moved: int = 0
-    """Of these, frames whose instant the model had passed, and which came into it later by as much."""
+    """Frames of these that came after the model had passed their instant, and entered it that much later."""
     most_moved_ns: int = 0
     lost: int = 0
     """Frames that found no room, those that were too long among them."""
@@ -125,7 +125,7 @@ class NetworkResult:
 
     @property
     def error_ns(self) -> float:
-        """By how much a message may have been late through the network: all but one in a thousand were by less.
+        """Bound of a message's lateness through the network, ns, exceeded by one in a thousand at most.
 
         What left late and what came in late, where more than one in a thousand did, add up.
         """

@@ -30,7 +30,7 @@ class InjectPlan:
     to: str
     load_ppm: int
     rate_bps: int
-    """Of the link it leaves by."""
+    """Rate of the link it leaves by, bit/s."""
     by_threads: bool = False
     """Simulated threads send it, which make up for nothing: less than intended is what was asked for."""
     due: float = 1.0
@@ -39,7 +39,7 @@ class InjectPlan:
     """Share of its frames that come at least, whosever frames full queues drop: by the rates and bursts that the plan
     offers each port, and what the port can send and hold."""
     planted: tuple[str, ...] = ()
-    """What the test does on purpose to links and switches on its way."""
+    """Planted faults of links and switches on its way."""
 
 
 def load_plans(network: Network, run: Run) -> tuple[InjectPlan, ...]:
@@ -81,7 +81,7 @@ def _links(route: Route) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Offer:
-    """What a stream brings to a port: its rate, and how much of it may come at once."""
+    """Traffic that a stream brings to a port: its rate, and the largest burst."""
 
     inject: Inject | None
     rate_bps: float
@@ -89,7 +89,7 @@ class _Offer:
 
 
 def _streams_at(network: Network, run: Run) -> Mapping[_Port, Sequence[_Offer]]:
-    """By output port every background load and every flow that passes it, its answers too."""
+    """Background loads and flows, answers included, by the output ports that they pass."""
     found: dict[_Port, list[_Offer]] = {}
     for inject in run.injects:
         bits = 8 * (inject.payload + _FRAME_EXTRA)
@@ -107,7 +107,7 @@ def _streams_at(network: Network, run: Run) -> Mapping[_Port, Sequence[_Offer]]:
 
 
 def _of_flow(run: Run, flow: Flow) -> _Offer:
-    """Of a flow whose messages do not come at a steady rate nothing bounds what comes at once."""
+    """The offer of a flow; its burst is unbounded where messages do not come at a steady rate."""
     send = run.send_of.get(flow.id)
     if send is None:
         return _Offer(None, 0.0, 0.0)
@@ -133,7 +133,7 @@ def _flow_ports(flow: Flow, *, back: bool) -> Iterator[_Port]:
 
 
 def _least(network: Network, run: Run, inject: Inject, at_port: Mapping[_Port, Sequence[_Offer]]) -> float:
-    """What is left of a load where each port on its way drops of it alone all that it cannot send or hold."""
+    """The least share of a load that arrives if each port on its way drops all its excess from this load alone."""
     left = 1.0
     for link, port in zip(_links(inject.route), _ports(inject.route), strict=True):
         offers = at_port[port]
@@ -151,7 +151,7 @@ def _least(network: Network, run: Run, inject: Inject, at_port: Mapping[_Port, S
 
 
 def _room_bits(network: Network, port: _Port, inject: Inject) -> float:
-    """What an output port holds; of a host, which waits until there is room, everything, of a hub nothing."""
+    """The capacity of an output port, bits; infinite for a host, which waits, and 0 for a hub."""
     kind = network.nodes[port[0]].kind
     if not isinstance(kind, Switch):
         return inf if isinstance(kind, EndSystem) else 0.0
@@ -161,7 +161,7 @@ def _room_bits(network: Network, port: _Port, inject: Inject) -> float:
 
 
 def _offered(network: Network, run: Run) -> tuple[Mapping[_Port, float], Mapping[_Port, float]]:
-    """By output port what background loads and what flows offer it by plan, bit/s."""
+    """Planned rate of background loads and of flows at each output port, bit/s."""
     loads: dict[_Port, float] = {}
     flows: dict[_Port, float] = {}
     for inject in run.injects:
@@ -180,7 +180,7 @@ def _offered(network: Network, run: Run) -> tuple[Mapping[_Port, float], Mapping
 
 
 def _planted(run: Run, route: Route) -> tuple[str, ...]:
-    """What the test does on purpose that loses frames on a route, by kind."""
+    """Kinds of planted faults that lose frames on a route."""
     links, nodes = set(_links(route)), set(route.nodes)
     found = [one.kind.type for one in run.link_faults if one.link in links and one.kind.type not in _HARMLESS]
     for incident in run.incidents:

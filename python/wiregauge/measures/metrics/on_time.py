@@ -18,7 +18,7 @@ from wiregauge.measures.metrics.releases import Errors
 __all__ = ["on_time"]
 
 _AT_RECEIVER = ("rx_drv", "rx_app", "back_tx_app", "back_tx_drv")
-"""What is earlier by as much as the message came earlier to its receiver; a relay answers as soon as it has it."""
+"""Times that move with the arrival at the receiver; a relay answers as soon as it has the message."""
 _BACK = ("back_rx_drv", "back_rx_app")
 _MESSAGE = ("node", "flow", "sequence", "warm_up", "returning")
 
@@ -51,7 +51,7 @@ def on_time(
 
 
 def _ends(flows: Sequence[FlowPlan], names: Sequence[str]) -> pl.DataFrame:
-    """By flow and receiver its sender, and the number that its answers have, -1 where nothing answers."""
+    """Sender of each flow and receiver, and the number that its answers have; -1 where nothing answers."""
     place = {name: number for number, name in enumerate(names)}
     rows = [
         (
@@ -76,7 +76,8 @@ def _by_message(rows: pl.DataFrame | None) -> pl.DataFrame:
 
 
 def _late(keys: pl.DataFrame, rows: pl.DataFrame, node: str, flow: str) -> pl.Series:
-    """By row of `keys` the lateness of its message at the end system in column `node`, ps; 0 without a frame of it."""
+    """For each row of `keys`, the lateness of its message at the end system in column `node`, ps; 0 without a frame
+    of it."""
     own = rows.filter(pl.col("returning") == (flow == "answers"))
     on = [node, flow, "sequence", "warm_up"]
     found = keys.join(

@@ -51,7 +51,7 @@ def crosses(start: str, end: str) -> bool:
 
 
 def distribution_of(start: str, end: str) -> str:
-    """What the values between two points are called: their measure, or the pair as a limit names it."""
+    """The name of the distribution between two points: their measure, or the pair as a limit names it."""
     return NAMES.get((start, end), f"pair_latency.{start}-{end}")
 
 
@@ -75,14 +75,14 @@ class PairLatency:
     bound: float
     """The part of `half_width` that no averaging reduces: clocks and timestamps."""
     values: Sketch | None = field(default=None, repr=False, compare=False)
-    """What repeats are pooled from, of a pair that no measure tells of."""
+    """Sketch from which repeats are pooled, for a pair that is no measure."""
     n_effective: float | None = field(default=None, repr=False, compare=False)
     """Independent values behind the mean of a single run, of such a pair."""
 
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """What is to be taken out of times between two points, and what remains unknown of them, ns.
+    """The correction of times between two points, and the error that remains, ns.
 
     `shift` is the clock of the destination less that of the source, `clock` its uncertainty; `at` is by how much times
     at a point are wrong beyond that, as those of a clock that had to be placed.
@@ -94,7 +94,7 @@ class Correction:
     at: Mapping[str, float] = field(default_factory=dict)
 
     def of(self, start: str, end: str) -> tuple[float, float]:
-        """What to subtract from a time between two points, and the bound of its error."""
+        """The value to subtract from a time between two points, and the bound of its error, ns."""
         crossing = crosses(start, end)
         sign = 0.0 if not crossing else 1.0 if start in _SENDING else -1.0
         bound = self.timestamp + (self.clock if crossing else 0.0)
@@ -165,7 +165,7 @@ class _Unknown:
         )
 
     def constant(self) -> PairLatency | None:
-        """Of messages that all took the same time; None of none."""
+        """The figures if all messages took the same time; None without messages."""
         n = len(self.took.present())
         if not n:
             return None

@@ -29,7 +29,7 @@ class LoadShape:
     number: int
     """In the plan."""
     bits: int
-    """Of a burst, on the wire."""
+    """Bits of a burst on the wire."""
     interval_ns: float
     """Between two bursts."""
     random: bool
@@ -49,14 +49,14 @@ class PortPlan:
 
 
 def wire_bits(payload: int) -> int:
-    """Of a message on the wire, at most."""
+    """The most bits that a message takes on the wire."""
     return 8 * max(payload + _MOST_EXTRA, LEAST_ON_WIRE)
 
 
 def least_ns(network: Network, run: Run, routes: list[Route], send: Send | None) -> float:
-    """What links alone take from the first bit out to the last bit in, at least, on the fastest of these routes, ns.
+    """The least time that the links of the fastest of these routes take, first bit out to last bit in, ns.
 
-    Of a replay its shortest frame; 0 where nothing is known of what is sent.
+    For a replay that of its shortest frame; 0 where the sender is not known.
     """
     frame = (send.replay.frames[0] if send.replay else send.payload + _LEAST_EXTRA) if send else 0
     if not frame or not routes:
@@ -134,7 +134,8 @@ def _shape(number: int, inject: Inject) -> LoadShape:
 
 
 def _own_wait(network: Network, run: Run, inject: Inject) -> float:
-    """Of a frame in its host: behind its burst; of drawn intervals, and of several loads, far more than is usual."""
+    """Wait of a frame in its host behind its burst, ns; for drawn intervals or several loads, far more than is
+    usual."""
     rate = run.link_rate_bps or network.first_rate(inject.on) or 1
     burst = 1e9 * inject.burst * wire_bits(inject.payload) / rate
     several = sum(one.on == inject.on for one in run.injects) > 1

@@ -32,7 +32,7 @@ class Quantity:
     high: float | None = None
     reason: str = ""
     stands_for: float | None = None
-    """Of a figure without a value what a limit may take for it: 0 where nothing happened, infinite among the lost."""
+    """The value that a limit may take for a figure without one: 0 where nothing happened, infinite among the lost."""
 
     other: float | None = None
     """The figure if all messages were lost (or late) of which nobody can tell; None where that does not matter."""

@@ -60,19 +60,19 @@ _COLUMNS: dict[str, pl.DataType] = {
 }
 _ORDER = (pl.col("flow"), pl.col("to"), pl.col("warm_up").not_(), pl.col("life"), pl.col("sequence"))
 TABLE_SCHEMAS: Final = {"records": "1", "messages": "3", "passages": "1", "sketches": "1"}
-"""Of tables, as their files say it."""
+"""Schema versions of tables, as their files state them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What judging reads of a run directory, every file checked before it is read."""
+    """Read access to a run directory for judging; every file is checked before it is read."""
 
     directory: RunDirectory
     plan: CampaignPlan
     runs: Mapping[int, RunEntry]
     """Entries of the manifest."""
     tracked: Mapping[int, TrackedRun] | None
-    """What tracking counted; None: not tracked yet."""
+    """Tracking results by run; None: not tracked yet."""
     most: int
     """Messages of a run, counted per receiver, that are held; of more a sample of about so many is."""
 
@@ -88,12 +88,12 @@ class Recorded:
 
     @property
     def traits(self) -> Traits:
-        """Of the bench the runs were made on."""
+        """The traits of the bench the runs were made on."""
         return self.directory.traits
 
     @property
     def inventory(self) -> Inventory:
-        """What the manifest says of its files."""
+        """The manifest's list of files."""
         return self.directory.inventory
 
     def unseen(self, run: RunPlan) -> set[str]:
@@ -112,7 +112,7 @@ class Recorded:
         return self.inventory.find(self.directory.passages(index))
 
     def truth(self, index: int) -> Path | None:
-        """What was true of a run; None where nobody knew it."""
+        """The file of true values of a run; None where they are not known."""
         return self.inventory.find(self.directory.truth(index))
 
     def release_errors(self, index: int) -> Errors:
@@ -126,11 +126,11 @@ class Recorded:
         return errors_of(path)
 
     def clocks(self, index: int) -> Path | None:
-        """What synchronisation programs said of the clocks of a run; None where none ran."""
+        """The clock states that synchronisation programs reported during a run; None where none ran."""
         return self.inventory.find(self.directory.clocks(index))
 
     def noise(self, index: int) -> Path | None:
-        """What else the hosts of a run did; None where no host took part."""
+        """The table of host activity during a run; None where no host took part."""
         return self.inventory.find(self.directory.noise(index))
 
     def sketches(self, index: int) -> Path | None:
@@ -158,7 +158,7 @@ class Recorded:
         )
 
     def sampled(self, index: int) -> dict[int, int]:
-        """By flow of a run that is not held whole, one in how many stretches is; empty where all are.
+        """Sampling factors of the sampled flows of a run: one in how many stretches is read; empty where all are.
 
         Raises RunDirectoryError as `messages`.
         """
@@ -203,7 +203,7 @@ class Recorded:
         return self.reading(index, read)
 
     def reading(self, index: int, read: Callable[[], T]) -> T:
-        """What `read` finds in the message table of a run. Raises RunDirectoryError where that cannot be read."""
+        """The result of `read`, which reads the run's message table. Raises RunDirectoryError where that fails."""
         return _reading(self.directory.messages(index), read)
 
     def collected(self, index: int, query: pl.LazyFrame) -> pl.DataFrame:
@@ -241,7 +241,7 @@ class Recorded:
 
 
 def _reading(path: Path, read: Callable[[], T]) -> T:
-    """What `read` finds in the file `path`. Raises RunDirectoryError where that cannot be read."""
+    """The result of `read`, which reads the file `path`. Raises RunDirectoryError where that fails."""
     try:
         return read()
     except (pl.exceptions.InvalidOperationError, pl.exceptions.SchemaError) as error:
@@ -285,7 +285,7 @@ def open_recorded(path: Path) -> Recorded:
 
 
 def _state(path: Path) -> tuple[int, ...]:
-    """What changes when a file does; empty where there is none."""
+    """Inode, size and modification time of a file, to notice its changes; empty where there is none."""
     try:
         found = path.stat()
     except (OSError, ValueError):

@@ -25,7 +25,7 @@ MEASURE: Final = "release_error"
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """By how much single frames were late, ps; of none if they are not stored.
+    """Lateness of single frames, ps; empty if it is not stored.
 
     `rows`: how late they left, in the order in which they were due. `moved`: of frames that came into the model after
     it had passed their instant, by how much.
@@ -41,13 +41,14 @@ class Errors:
         return self if sum(one.frames for one in network.releases) == self.rows.height else Errors()
 
     def of_host(self, node: int) -> NDArray[np.float64]:
-        """Of the frames towards an end system, ns."""
+        """Release errors of frames towards an end system, ns."""
         if self.rows is None:
             return np.empty(0)
         return self.rows.filter(pl.col("node") == node)["late"].to_numpy() / 1e3
 
     def of_messages(self, flow: int, node: int, sequence: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Of the measured messages of a flow towards an end system, ps; 0 of one whose frame was not handed over."""
+        """Lateness of the measured messages of a flow towards an end system, ps; 0 for a frame that was not handed
+        over."""
         if self.rows is None:
             return np.zeros(len(sequence), dtype=np.int64)
         own = (
@@ -73,7 +74,7 @@ def errors_of(crossings: Path) -> Errors:
 def network_of(
     report: AgentReport | None, errors: Errors, names: Sequence[str], limits: Sequence[LimitPlan] = ()
 ) -> NetworkResult | None:
-    """What the network of a run reports; None where no agent was it, or it left no report. `names` of nodes, by index.
+    """The report of the network of a run; None without such an agent or report. `names` of nodes, by index.
 
     Percentiles are of single frames, those that `limits` ask for among them; where they were not stored they are those
     of the agent's own summary, which have no interval.
@@ -108,7 +109,7 @@ def release_of(
     access: str = "",
     quantiles: Mapping[str, float] = QUANTILES,
 ) -> ReleaseResult:
-    """Of the release errors of single frames towards an end system, in the order in which they were due."""
+    """Summary of the release errors of frames towards an end system; `late_ns` in the order in which they were due."""
     if not len(late_ns):
         return ReleaseResult(end_system, 0, unsupported(quantiles), None, undelivered, access)
     ascending = np.sort(late_ns)

@@ -45,7 +45,7 @@ FIGURES = (
     "load.offered_interval",
     "deadline.tardiness_uncertainty_ns",
 )
-"""What `show --json` says of a sampled flow beside its summaries that rests on the sample: how far intervals reach."""
+"""Figures of a sampled flow in `show --json` that rest on the sample, beside its summaries: the reach of intervals."""
 OF_SUMMARY = (
     "mad",
     "n_effective",
@@ -56,7 +56,7 @@ OF_SUMMARY = (
     "stationarity",
     "settling",
 )
-"""Likewise of a summary."""
+"""Fields of a summary that rest on the sample."""
 FEWEST = 8
 """Stretches of a flow that are looked at, however many flows share the rows."""
 
@@ -87,7 +87,8 @@ def fair(counts: Iterable[int], rows: int) -> int | None:
 
 
 def every(counts: Mapping[int, int], rows: int) -> dict[int, int]:
-    """By flow that is sampled, one in how many stretches; `counts` are rows by flow, of which `rows` may be held."""
+    """Sampling factors of sampled flows: one in how many stretches; `counts` are rows by flow, of which `rows` may
+    be held."""
     share = fair(counts.values(), rows)
     if share is None:
         return {}
@@ -125,7 +126,7 @@ def stretches(one_in: Mapping[int, int]) -> pl.Expr:
 
 
 def seams(stretch: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """By row after the first: whether a seam lies before it."""
+    """For each row after the first, whether a seam lies before it."""
     return np.asarray(stretch[1:] != stretch[:-1], dtype=np.bool_)
 
 

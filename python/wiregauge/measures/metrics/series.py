@@ -1,4 +1,4 @@
-"""From the message table to one series per measure, with the reasons for every message that has no value.
+"""Extraction of one series per measure from the message table, with the reasons for messages without a value.
 
 Differences are taken on integer picoseconds and only then become floating-point nanoseconds, so a run of many hours
 keeps its resolution.
@@ -35,7 +35,7 @@ UNPAIRED = "coming not remembered"
 """A frame left a switch that nobody remembers to have come: how long it stayed is not known."""
 ONE_COPY = "only one copy came"
 NOT_SAMPLED = "not in the sample"
-"""Of a flow too large to be held in memory: its neighbour or itself lies outside the stretches that are looked at."""
+"""Reason in a flow too large to be held in memory: the message or its neighbour lies outside the sampled stretches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,10 @@ class Offsets:
     outward_ns: float
     uncertainty_ns: float
     varies_ns: float = 0.0
-    """By how much the error may differ from message to message, within `uncertainty_ns`."""
+    """The most that the error may differ between messages, ns, within `uncertainty_ns`."""
     wanders_ns: float = 0.0
-    """By how much it may have moved within the run: endless where nothing bounds how the clocks drift or are set."""
+    """The most that it may have drifted within the run, ns; infinite where nothing bounds drift or steps of the
+    clocks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,7 @@ DIFFERENCES: dict[str, Difference] = {
 
 
 def clock_shift(measure: str, flow: FlowPlan, shift: float) -> float:
-    """What is to be taken out of a measure for the offset of the receiver's clock, in the unit of `shift`."""
+    """The correction of a measure for the offset of the receiver's clock, in the unit of `shift`."""
     return DEFINITIONS[measure].between_clocks(relayed=flow.relayed) * shift
 
 

@@ -1,4 +1,4 @@
-"""What a flow's receiver was served: losses in runs, order, deadlines, availability, contracts, rates.
+"""Service that a flow's receiver got: losses in runs, order, deadlines, availability, contracts, rates.
 
 The message table says what became of each message; this looks at how those fates follow one another. Counts are exact,
 shares have bounds that know of clusters, times are summaries like any other.
@@ -108,7 +108,7 @@ class Deadline:
     missed: Share
     late: int
     tardiness_mean_ns: float | None
-    """Of the late ones, how late on average."""
+    """Mean lateness of the late messages, ns."""
     tardiness_max_ns: float | None
     tardiness_half_width_ns: float | None = None
     """95 % half-width of the mean, from sampling."""
@@ -237,7 +237,7 @@ def share_of(flags: Flags, unknown: Flags | None = None) -> Share:
 
 @lru_cache(maxsize=1024)
 def _none_of(n: int) -> Share:
-    """What happened to none of so many messages."""
+    """The share of an event that happened to none of `n` messages."""
     bound = stats.share_bound(0, n, float(n))
     return Share(0, n, bound.low, bound.high, float(n))
 
@@ -300,7 +300,7 @@ def availability_of(failed: Flags, unknown: Flags | None = None) -> Availability
 
 
 def _tardiness(part: Part, flow: FlowPlan, final: str, lost: Flags, late: Flags) -> Floats | None:
-    """By how much the late messages that came were late, ns; None without a deadline."""
+    """Lateness of the late messages that arrived, ns; None without a deadline."""
     if flow.deadline_ns is None:
         return None
     came, sent = part.column(final), part.column("tx_app")
@@ -358,7 +358,7 @@ def conformity_of(part: Part, flow: FlowPlan, frames: Conformity | None = None) 
 
 
 def _of_messages(part: Part, bag_ns: float, jitter_ns: float) -> Conformity:
-    """Of messages alone, each as long as it may be: `contracts` looks at the frames, where they were recorded."""
+    """Conformity from messages alone, each of maximum length; `contracts` uses frames, where they were recorded."""
     times = ascending(part.column("tx_wire").present())
     bag, allowed = round(bag_ns * 1000), round(jitter_ns * 1000)
     refused, early = patterns.policed(times, np.ones_like(times), 1, bag, allowed)

@@ -34,7 +34,7 @@ def shards(
         return
     flows = sorted(plan.flows, key=lambda flow: (flow.id, flow.receiver))
     for some in _shared(flows, directory.counts(plan.index)):
-        # With one shard there is nothing to be left out, and no number to be looked at.
+        # A single shard leaves nothing out, so no number needs to be compared.
         within = (some[0].id, some[-1].id) if len(some) < len(flows) else None
         table = directory.messages(plan.index, within)
         if table is not None:

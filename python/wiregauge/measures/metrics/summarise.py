@@ -117,7 +117,7 @@ def shifted(summary: Summary, measure: str, by: float, *, negative: int, clock_n
         minimum=moved(summary.minimum),
         mean=moved(summary.mean),
         maximum=moved(summary.maximum),
-        # What is not supported stays what it is, and all flows share it.
+        # Unsupported percentiles stay as they are, and all flows share them.
         percentiles={
             name: replace(p, value=moved(p.value), low=moved(p.low), high=moved(p.high))
             if p.value is not None

@@ -11,7 +11,7 @@ from wiregauge.measures.metrics.percentiles import Percentile
 
 @dataclass(frozen=True, slots=True)
 class Repeats:
-    """What changes between repeats and what within them, as standard deviations of the mean of one run, ns.
+    """Variation between and within repeats, as standard deviations of the mean of one run, ns.
 
     `between` is what is left of the spread of the runs' means when chance within them is taken out; 0 where nothing is.
     """
@@ -66,7 +66,7 @@ class Uncertainty:
 
     @property
     def total(self) -> float:
-        """What is printed behind ±."""
+        """The half-width printed behind ±, ns."""
         return self.sampling + self.clock + self.timestamp
 
 
@@ -91,16 +91,16 @@ class Summary:
     """95 % interval of the standard deviation."""
     repeats: Repeats | None = None
     stationarity: Stationarity | None = None
-    """Of latency and round trip in a single run."""
+    """The test of stationarity; for latency and round trip of a single run only."""
     settling: Settling | None = None
-    """Of the same: a beginning that differs from the rest. It is in every figure; this is said beside them."""
+    """A beginning that differs from the rest, for the same; every figure includes it."""
     interval_needs: int | None = None
     """Where the mean of a single run has no interval: values that it would need."""
     of_sample: bool = False
     """Whether the figures are those of the sample of a flow too big to be held, and not of all its messages."""
     clock: float = 0.0
     timestamp: float = 0.0
-    """What clocks and timestamps may be off, ns; parts of `uncertainty` that are known also where that is not."""
+    """Clock and timestamp error, ns; parts of `uncertainty` that are known also where that is not."""
 
     def value(self, statistic: str) -> float | None:
         """The figure a limit names: min, mean, sd, max or a percentile; None when not determined."""

@@ -1,4 +1,4 @@
-"""What is counted of flows too big to be held: exact, in one pass over their messages that holds none of them."""
+"""Exact counts of flows too big to be held, from one pass over their messages."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Tally:
 
 @cache
 def happened() -> dict[str, pl.Expr]:
-    """What happened to a message beside its outcome, by the name of its counter."""
+    """Conditions for what happened to a message beside its outcome, by the name of the counter."""
     return {
         "duplicated": pl.col("copies") > 1,
         "reordered": pl.col("reordered"),

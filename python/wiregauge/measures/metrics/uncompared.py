@@ -16,7 +16,7 @@ UNCOMPARED = "clocks not compared"
 Between = tuple[float | None, float | None]
 """At least and at most, ns; None: nothing is known on that side."""
 _LATE = frozenset({"late", "tardiness", "deadline_missed", "availability"})
-"""What rests on whether messages were late."""
+"""Measures that rest on whether messages were late."""
 
 
 def is_between_clocks(flow: FlowPlan, measure: str) -> bool:
@@ -41,7 +41,7 @@ def reason_of(plan: FlowPlan, offset: Between) -> str:
 
 
 def told_offset(plan: FlowPlan, offset: Between) -> str:
-    """What is known of the offset, in words; empty where nothing is."""
+    """The known range of the offset, in words; empty where nothing is known."""
     least, most = offset
     if most is None and least is None:
         return ""

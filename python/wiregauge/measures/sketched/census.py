@@ -1,4 +1,4 @@
-"""What only single messages can tell of a flow too big to be held: one pass over all of them, a batch at a time."""
+"""Figures of a flow too big to be held that need single messages: one pass over all, a batch at a time."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PS = 1000.0
 
 @dataclass(slots=True)
 class Census:
-    """Of one flow at one receiver, over all messages of its measured part.
+    """The census of one flow at one receiver, over all messages of its measured part.
 
     `shift_ns` is the clock of the destination less that of the source; `marks` are values that messages are to be
     counted below.
@@ -48,9 +48,9 @@ class Census:
     pairs: dict[tuple[str, str], Buckets] = field(default_factory=dict)
     """Times between points of a leg that have no measure of their own, ps, timestamps as they are."""
     recount: Recount | None = None
-    """Of a flow whose timestamps were corrected one by one: all its measures."""
+    """The sketches of all its measures, where timestamps were corrected one by one."""
     below: dict[Mark, tuple[int, int]] = field(default_factory=dict)
-    """By mark: messages whose value lies below it, and those at it or below."""
+    """For each mark, the number of messages below its value, and at or below it."""
 
     def __post_init__(self) -> None:
         for points in (OUTWARD, RETURN) if self.flow.relayed else (OUTWARD,):

@@ -1,4 +1,4 @@
-"""What is known of all messages of a flow too big to be held: counts, fates, and the sketches that tracking keeps."""
+"""Results over all messages of a flow too big to be held: counts, outcomes, and the sketches of tracking."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OF_CONTRACTS = ("tx_wire", "tx_wire_b", "rx_wire", "rx_wire_b")
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """What is known of all messages of a flow of which only a sample is held."""
+    """Results over all messages of a flow of which only a sample is held."""
 
     one_in: int
     tally: Tally
@@ -39,7 +39,7 @@ class Whole:
     census: Census
     conformity: tuple[Conformity, ...]
     sketches: Mapping[str, Sketch]
-    """By measure; what one offset per run corrects is still in them."""
+    """Sketches by measure; an offset corrected once per run is still in them."""
     hops: Sequence[tuple[int, int, Sketch]]
     """Residence by node and output port."""
 
@@ -47,7 +47,7 @@ class Whole:
 def read_wholes(
     directory: Recorded, plan: RunPlan, one_in: Mapping[int, int], clocks: RunClocks
 ) -> dict[tuple[int, int], Whole]:
-    """What is known of the sampled flows of a run, by number and receiver; `one_in` how many stretches is looked at.
+    """Full results of the sampled flows of a run by number and receiver; `one_in` holds their sampling factors.
 
     Timestamps are in the time of the reference as far as `clocks` tell it.
 

@@ -1,4 +1,4 @@
-"""What became of the messages of a flow too big to be held, one after the other.
+"""Outcomes of the messages of a flow too big to be held, in sequence.
 
 A single outage is all it takes to make a network unfit, and a sample of stretches can miss it. So losses, outages and
 how events cluster are never left to the sample: of every message its fate is read, some bytes each, flow by flow.
@@ -34,11 +34,11 @@ class Fates:
     missed: Share
     """Late or lost, of the sent."""
     reordered: Share
-    """Of the delivered."""
+    """Reordered messages as a share of the delivered."""
     lost_worth: float
-    """Independent messages that all are worth for the share of losses …"""
+    """Effective number of messages for the share of losses."""
     open_worth: float
-    """… and for that of all messages that are lost or unknown."""
+    """Effective number of messages for the share of those that are lost or unknown."""
 
 
 def fates(rows: pl.LazyFrame, flow: FlowPlan) -> Fates:

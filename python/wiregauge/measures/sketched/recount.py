@@ -49,7 +49,7 @@ class Recount:
         self._last = steps.tail(1)
 
     def sketches(self, rows: pl.LazyFrame) -> Mapping[str, Sketch]:
-        """By measure, ns; `rows` are those of the whole message table, for what is in the order of time."""
+        """Sketches by measure, ns; `rows` are the whole message table, for measures that need the order of time."""
         found = dict(self._found)
         found["receive_period"] = self._spaced(rows, "rx_app")
         if self._flow.bag_ns is not None:

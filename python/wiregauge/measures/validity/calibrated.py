@@ -13,7 +13,7 @@ _CURE = "`wiregauge calibrate loop` measures what is the instrument's own"
 
 
 def calibrated(run: Evidence) -> Iterator[Check]:
-    """What was cited, what was refused and why, and whether anything could be subtracted."""
+    """Calibrations that were cited or refused, with reasons, and whether anything could be subtracted."""
     limit = "noted: none cited, or one refused (stale, or of another host, driver or link)"
     if run.virtual_time or run.calibrations is None:
         why = "virtual time" if run.virtual_time else "was not asked when this was run"

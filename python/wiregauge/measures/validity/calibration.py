@@ -1,4 +1,4 @@
-"""What calibrations of the instrument say of a run: which it cites, and what of a latency is the instrument's own.
+"""Calibrations of the instrument in a run: which it cites, and which part of a latency is the instrument's own.
 
 Everything is read from the manifest, where the testmaster put it before the run: a run directory is judged the same
 everywhere and later. The raw figures stay as they are. A correction stands beside them: raw less a constant overhead,
@@ -71,7 +71,7 @@ class Corrected:
 
 
 def citations(manifest: Mapping[str, object]) -> tuple[Citation, ...] | None:
-    """What the manifest cites; None where it was written before runs cited anything, or in virtual time.
+    """The calibrations cited in the manifest; None where it predates citations, or in virtual time.
 
     An entry that cannot be understood is left out: it corrects nothing.
     """

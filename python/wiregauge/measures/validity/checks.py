@@ -323,7 +323,7 @@ def _clocks(run: Evidence) -> Iterator[Check]:
         )
     grade = graded(share, CLOCK_DEGRADED, CLOCK_INVALID)
     if run.wrong_clocks:
-        # What the test wants to be wrong spoils one-way times, but not the counts beside them.
+        # An error that the test plants spoils one-way times, but no counts.
         grade = min(grade, Grade.DEGRADED)
     if run.clocks_missing or blind:
         grade = max(grade, Grade.DEGRADED)

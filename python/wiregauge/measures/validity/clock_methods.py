@@ -15,7 +15,8 @@ __all__ = ["agreeing"]
 
 
 def agreeing(run: Evidence) -> Iterator[Check]:
-    """What exchanges found against what PTP bounds: where both hold, an offset is within the two together."""
+    """Checks offsets from exchanges against PTP's bounds: where both hold, they differ by no more than both
+    uncertainties."""
     bounds = _by_ptp(run.entry.clock_offsets)
     compared = [clock for clock in run.clocks if clock.node in bounds and clock.reference in bounds]
     if not compared:

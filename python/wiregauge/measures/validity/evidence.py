@@ -1,4 +1,4 @@
-"""What is known of a run when its validity is judged, and how a check is put."""
+"""Evidence on a run for judging its validity, and construction of checks."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class Evidence:
     tracking: TrackedRun | None
     """The run's entry of tracking.json; None without one."""
     records_written: int
-    """What the agents, or the simulation, say they recorded."""
+    """Records written, as reported by the agents or the simulation."""
     contradictions: Sequence[str]
     node_names: Sequence[str] = ()
-    """By index in the plan."""
+    """Node names by index in the plan."""
     virtual_time: bool = False
     """A simulation: no host took part, so what a host could spoil is said not to apply."""
     wrong_clocks: Mapping[str, float] = field(default_factory=dict)
@@ -56,9 +56,9 @@ class Evidence:
     clock_gate: ClockGate | None = None
     """Whether clocks were fit before the run, and why not; None where nobody kept them."""
     captures: Mapping[str, TaskReport] = field(default_factory=dict)
-    """By node with a capture: the report of its task."""
+    """Capture reports by node."""
     calibrations: Sequence[Citation] | None = None
-    """What the run cites of the instrument; None where that was never asked."""
+    """Calibrations that the run cites; None where they were never looked up."""
     tapped: bool = False
     """Made from captures: what is known of the ends is what taps saw."""
     entry: RunEntry = field(default_factory=RunEntry)
@@ -66,13 +66,13 @@ class Evidence:
     switches: str = ""
     """Who plays what is between the end systems, as the traits have it."""
     network: NetworkResult | None = None
-    """What an agent says that is the network; None where none is, or it left no report."""
+    """Report of the agent that plays the network; None where none does, or it left no report."""
     limits: Sequence[LimitPlan] = ()
-    """Of the test."""
+    """Limits of the test."""
 
     @property
     def gaps(self) -> tuple[Mapping[str, object], ...]:
-        """What the instrument may have lost, as tracking was told."""
+        """Gaps in the records, as given to tracking."""
         return self.tracking.gaps if self.tracking is not None else ()
 
     @property
@@ -160,7 +160,7 @@ def lost_inside(run: Evidence, count: int) -> Grade:
 
 
 def own_fault(run: Evidence) -> str:
-    """What a reason adds where messages are missing, too; empty where none is."""
+    """A clause that missing messages may be the instrument's own fault; empty where none are missing."""
     unknown, lost = run.total("unknown"), run.total("lost")
     if run.gaps:
         return f", and {count_of(unknown, 'message')} may have arrived unseen" if unknown else ""

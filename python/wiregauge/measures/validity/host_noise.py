@@ -1,4 +1,4 @@
-"""What else the hosts did during a run, from the time series their agents wrote.
+"""Host activity during a run, from the time series that agents wrote.
 
 Counters are cumulative; what happened between two looks is their difference, when within it nobody knows. What should
 not happen at all on a quiet host (stolen time, drops, preemptions) is an event whenever it happens; what always happens
@@ -52,7 +52,7 @@ _BUSY: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class HostEvent:
-    """What a host did between two looks at it, s."""
+    """An event on a host between two samples of its counters; times in s."""
 
     since: float
     at: float
@@ -81,7 +81,7 @@ class NoiseView:
 
 
 def noise_events(directory: Recorded, run: RunResult) -> Iterator[HostEvent]:
-    """What hosts did beyond the usual, in the order of time."""
+    """Host events beyond the usual, in order of time."""
     table, looks = _differences(directory, run)
     many = dict(looks.group_by("node").len().iter_rows())
     found = []
@@ -112,7 +112,7 @@ def noise_events(directory: Recorded, run: RunResult) -> Iterator[HostEvent]:
 
 
 def noise_view(directory: Recorded, run: RunResult) -> NoiseView | None:
-    """What a picture of the noise shows; None of a run whose hosts left none."""
+    """The data of the host noise figure; None for a run whose hosts left none."""
     table, looks = _differences(directory, run)
     if table.is_empty():
         return None
@@ -186,7 +186,7 @@ def _swallowing(run: RunResult) -> list[str]:
 
 
 def _differences(directory: Recorded, run: RunResult) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """What happened by counter, key and node from one look (`since`) to the next (`time`), ps; and all looks by node.
+    """Counter changes by counter, key and node between samples (`since`, `time`), ps; and all sample times by node.
 
     Agents write what changed only: a look at which a counter is not written found it unchanged.
     """

@@ -31,7 +31,7 @@ SLOW_INVALID: Final = 0.10
 """Share of the measured time in which ports that were busy sent nothing."""
 _OF_STRETCH: Final = 0.02
 _OF_HOST_NS: Final = 5e6
-"""What a port of real frames may miss in a stretch: its timers and the host that runs it are not exact."""
+"""Tolerances for ports of real frames, as a share of the stretch and in ns: their timers and host are not exact."""
 _SIGMAS: Final = 6.0
 
 
@@ -159,7 +159,7 @@ def _offered(run: Evidence, port: PortPlan, since: float, until: float) -> float
             continue
         if flow.plan.payload is None or (sends := flow.series.get("send_error")) is None:
             return np.inf
-        # By its own latency a message may have waited elsewhere before.
+        # A message may have waited elsewhere before, for as long as its own latency.
         waited = _longest(flow)
         times = sends.t * 1e9
         bits += wire_bits(flow.plan.payload) * float(np.sum((times > since - waited) & (times <= until)))
@@ -173,7 +173,7 @@ def _offered(run: Evidence, port: PortPlan, since: float, until: float) -> float
 
 
 def _longest(flow: FlowResult) -> float:
-    """Of the time from sending to the last port, what was not the same for all messages, at most; ns."""
+    """The largest variable part of the time from sending to the last port, ns."""
     summary = flow.summaries["latency"]
     return 0.0 if summary.maximum is None or summary.minimum is None else summary.maximum - summary.minimum
 

@@ -14,7 +14,7 @@ LOAD_DEGRADED, LOAD_INVALID = 0.01, 0.10
 
 
 def load_account(run: Evidence) -> Check:
-    """What of the background load came to where it was sent.
+    """Checks which part of the background load arrived at its destination.
 
     A queue without room is loaded, and what it drops is the network's to lose; what reaches neither a full queue nor
     its end has loaded nothing behind where it was lost.
@@ -55,7 +55,7 @@ def load_account(run: Evidence) -> Check:
 
 
 def _why(account: LoadAccount) -> str:
-    """By how the others did not, in brackets; empty where the bench does not see it."""
+    """A count of dropped frames by cause, in brackets; empty where the bench does not see causes."""
     told = dropped_text(account.dropped) if account.dropped is not None and account.lost else ""
     return f" ({told})" if told else ""
 
@@ -72,7 +72,7 @@ def _in_full_queues(run: Evidence) -> int:
 
 
 def _share(account: LoadAccount) -> float:
-    """Of what was sent, how much loaded nothing."""
+    """The share of the sent frames that loaded nothing."""
     return share_of(account.never_came or 0, account.sent)
 
 

@@ -14,11 +14,11 @@ _PS_PER_US = 1_000_000
 _PS_PER_S = 10**12
 _BY_ITSELF = "import what lies between two such instants by itself (editcap -A FROM -B TO IN OUT)"
 _DIGITS = 2
-"""Of a time to give as an option, rounded up so that it suffices."""
+"""Significant digits of a time proposed as an option, rounded up so that it suffices."""
 
 
 def matched(run: Evidence) -> Iterator[Check]:
-    """Of a run whose frames were matched by their content; nothing of others."""
+    """Checks of a run whose frames were matched by their content; none for other runs."""
     compared = run.entry.passive
     if compared is None:
         return
@@ -52,7 +52,7 @@ def matched(run: Evidence) -> Iterator[Check]:
 
 
 def unfounded(compared: Mapping[str, Any]) -> str:
-    """What frames say that are behind the device, were not before it and lie at no edge; empty without any."""
+    """A reason from frames behind the device that were not before it, away from the edges; empty without any."""
     appeared, changed = (
         sum(flow[key] for flow in compared["flows"]) for key in ("appeared", "perhaps_changed")
     )
@@ -139,7 +139,7 @@ def _clocks_or_networks(compared: Mapping[str, Any], least: int) -> str:
 
 
 def contradictions(compared: Mapping[str, Any]) -> list[str]:
-    """What else denies that the captures are of before and behind a device, each with the cure."""
+    """Further contradictions to the captures being of before and behind a device, each with the cure."""
     against = compared.get("against") or {}
     found = []
     if against.get("all_backwards"):

@@ -27,9 +27,9 @@ from wiregauge.measures.validity.streams import dropped_text
 __all__ = ["OF_LATENCY", "OF_LIMIT", "foreign_text", "network_error", "network_error_text"]
 
 OF_LIMIT: Final = 0.10
-"""Of the smallest limit on a latency: what lateness of the network may take of it before it may be what decides."""
+"""Share of the smallest latency limit that the network's lateness may take before it may decide the limit."""
 OF_LATENCY: Final = 1 / 3
-"""Of the median latency, where no limit is: the greatest share of a time that may be error (RFC 7679, 3.7.3)."""
+"""Share of the median latency that may be error, where there is no limit (RFC 7679, 3.7.3)."""
 FOREIGN_DEGRADED: Final = 0.01
 """Share of the run for which frames of others may have lines: as much as background load may be off by."""
 _TIMES: Final = ("latency", "rtt", "return_latency")
@@ -101,7 +101,7 @@ def _windows(run: Evidence, nothing: str) -> Check:
 
 
 def _overlong(network: NetworkResult) -> str:
-    """Of frames that an offload has put together: where, and how it is switched off."""
+    """A clause on frames that an offload has merged: their hosts, and how to switch it off."""
     if not network.overlong:
         return ""
     told = few(
@@ -134,7 +134,7 @@ def _foreign(run: Evidence, network: NetworkResult, nothing: str) -> Check:
 
 
 def foreign_text(network: NetworkResult) -> str:
-    """What came that was not of the test, and what became of it, in a clause."""
+    """A clause on foreign frames: how many arrived, and what became of them."""
     rows = network.foreign or ()
     if not rows:
         return "none of others"
@@ -155,7 +155,7 @@ def foreign_text(network: NetworkResult) -> str:
 
 
 def network_error_text(network: NetworkResult) -> str:
-    """What the network says of itself, in a clause."""
+    """A clause on the network's reported lateness."""
     worst = network.worst
     came = f"{network.moved} of {count_of(network.frames, 'frame')} came late into the model"
     if network.moved:
@@ -170,7 +170,7 @@ def network_error_text(network: NetworkResult) -> str:
 
 
 def _held_against(run: Evidence) -> tuple[float | None, str, float]:
-    """What the network's error is held against, ns: None where nothing is known; in words; the share it may have."""
+    """The time that the network's error is compared with, ns, None where unknown; its name; the permitted share."""
     flows = {flow.plan.id for flow in run.flows}
     limits = [
         limit

@@ -27,11 +27,12 @@ OF_QUEUES_NS = 10e6
 OF_A_CLOCK = 2
 """So often may times of a capture go back before it is queues that do it."""
 OF_LATENCY = 1 / 3
-"""Of the median latency: what a clock may be off by before figures are doubtful, as for clocks that are apart."""
+"""Share of the median latency that a clock's error may have before figures are doubtful, as for clocks that are
+apart."""
 
 
 def kept(run: Evidence) -> Iterator[Check]:
-    """What became of the records between the instrument and the judge.
+    """Checks on the records between instrument and judge: segments, gaps, send records.
 
     A gap spoils the run when messages are missing, for those may be its own fault.
     """
@@ -115,7 +116,7 @@ def kept(run: Evidence) -> Iterator[Check]:
         f"a sender restarted its numbers ({told}): it was restarted, or its numbers overflowed",
         nothing="" if tracking.flows else "nothing was tracked",
     )
-    # What was sent where no tap is has no record of it, and the run says so in one place.
+    # A message sent where no tap is has no send record; another check says so.
     unrecorded = sum(flow.missing_send_records for flow in run.flows if not flow.unseen)
     yield check(
         "send-records",
@@ -171,7 +172,7 @@ def _clock_jumps(run: Evidence) -> Check:
 def _slightly_back(
     run: Evidence, turned: Mapping[str, Tap], back: Mapping[str, float]
 ) -> tuple[Grade, str, str]:
-    """Of captures whose times go back by no more than queues make them: the grade, what is seen, and why.
+    """The grade of captures whose times go back no further than queues cause, with observation and reason.
 
     Queues do it again and again. What happens once or twice in a capture is a clock as likely as a queue, and what it
     makes wrong is held against what was measured.
@@ -198,7 +199,7 @@ def captured(run: Evidence) -> Iterator[Check]:
     """Are the captures whole? No figure is made from them, but who reads one must know what it misses."""
     missing = []
     frames = passed = 0
-    # What only tapped a test ran none of its tasks.
+    # A run made from captures executed none of the test's tasks.
     nodes = sorted({*(() if run.tapped else run.plan.captures), *run.captures})
     for node in nodes:
         # Where it is found once the run is stored, and not where it was written.

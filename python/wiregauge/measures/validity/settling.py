@@ -21,7 +21,7 @@ WITHOUT = {"p50": 0.5, "p99": 0.99}
 
 
 def character(values: Floats, among: int) -> tuple[Stationarity | None, Settling | None]:
-    """What the tests say of a series in measured order; None where it is too short to ask, or nothing differs.
+    """The stationarity and settling of a series in measured order; None where it is too short, or nothing differs.
 
     `among` flows are judged by the rules together and share the rate of false alarms.
     """

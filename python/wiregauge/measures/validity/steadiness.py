@@ -16,7 +16,7 @@ WORTH_NOTED = 0.1
 
 
 def steadiness(run: Evidence) -> Iterator[Check]:
-    """What the figures rest on: a beginning like the rest, a character that stays, values worth their number."""
+    """Checks that figures rest on: no deviating beginning, stationarity, effective number of values."""
     tested = [(flow, s) for flow in run.flows if (s := _stationarity(flow)) is not None]
     short = "" if tested else "too few messages to test"
     named = few(

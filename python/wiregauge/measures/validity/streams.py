@@ -50,7 +50,7 @@ UNDER_WAY: Final = "under-way"
 
 @dataclass(frozen=True)
 class LoadAccount:
-    """What became of an injector's frames. `lost` counts those that left and are not among the distinct arrivals."""
+    """Frame counts of an injector. `lost` counts those that left and are not among the distinct arrivals."""
 
     on: str
     to: str
@@ -146,8 +146,8 @@ def dropped_text(dropped: Mapping[str, int]) -> str:
 
 
 def _dropped_between(account: LoadAccount, fate: LoadFate) -> dict[str, int]:
-    """By how frames did not arrive, where the network is played: what the model dropped, and what was lost on either
-    side of it, which is the hosts'."""
+    """Losses by cause in a played network: drops of the model, and losses before and behind it, which are the
+    hosts'."""
     unmet = max(0, fate.left - account.distinct - account.duplicates - account.corrupted)
     beside = {
         BEFORE_NETWORK: max(0, (account.sent or 0) - fate.entered),
@@ -162,13 +162,13 @@ def _dropped_between(account: LoadAccount, fate: LoadFate) -> dict[str, int]:
 
 
 def _with_rest(account: LoadAccount) -> LoadAccount:
-    """With what was neither dropped nor came."""
+    """The account with the remaining frames, neither dropped nor arrived, as under way."""
     rest = (account.lost or 0) - sum(account.dropped.values()) if account.dropped is not None else 0
     return replace(account, dropped={**(account.dropped or {}), UNDER_WAY: rest}) if rest > 0 else account
 
 
 def _handed_over(injects: Sequence[InjectPlan], agents: Mapping[str, AgentReport]) -> dict[int, int]:
-    """By load what its task says to have sent; tasks of an end system come in the order of the plan."""
+    """Frames sent per load, as its task reports; tasks of an end system are in the order of the plan."""
     found: dict[int, int] = {}
     for on in {inject.on for inject in injects}:
         numbers = [number for number, inject in enumerate(injects) if inject.on == on]

@@ -1,4 +1,4 @@
-"""By what a run was timestamped, and what error a timestamp has for it.
+"""Timestamp sources of a run, and the error of its timestamps.
 
 A timestamp is as good as the clock it is read from and as near to what it stands for as whoever takes it. The end of a
 measure says which: what is measured from application to application, or from driver to driver, is timestamped where it
@@ -50,7 +50,7 @@ def timestamp_error_ns(entry: RunEntry, agents: Mapping[str, AgentReport]) -> fl
 
 
 def _clock_read_ns(agent: AgentReport) -> float:
-    """What reading the clock costs an agent, ns; 0 where it does not say.
+    """Cost of reading an agent's clock, ns; 0 where it does not report it.
 
     Run directories of before have it in words only, as the detail of a grant: `37 ns`.
     """
@@ -62,7 +62,7 @@ def _clock_read_ns(agent: AgentReport) -> float:
 
 
 def wire_errors_ns(agents: Mapping[str, AgentReport]) -> dict[str, float]:
-    """By node whose interface timestamped: by how much a time at its wire may be wrong, ns.
+    """Error bound of times at the wire, ns, by nodes whose interface timestamped.
 
     The uncertainty of placing the interface's clock, and the step of its timestamps.
     """
@@ -244,7 +244,7 @@ def _transit(run: Evidence) -> Check:
 
 
 def _granted(run: Evidence) -> str:
-    """By what the agents say that frames were timestamped, and which octets the times of the wire stand for."""
+    """The timestamp sources that agents report, and the octets to which wire times refer, as a clause."""
     told = {
         f"{name}: sent {_way(timestamped.transmit, timestamped.figures.sent)}, "
         f"received {_way(timestamped.receive, timestamped.figures.received)}"

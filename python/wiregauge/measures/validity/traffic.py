@@ -24,7 +24,8 @@ def network_load(run: Evidence) -> Iterator[Check]:
         + (f" ({entered[load.on].text})" if load.on in entered and entered[load.on].short else "")
         for load, offered in known
     ]
-    # What threads realise follows from what their calls and sleeps take: it is told, not held against the bench.
+    # The rate of simulated threads follows from the time of their calls and sleeps: it is reported, not
+    # judged.
     modelled = {inject.on for inject in run.plan.injects if inject.by_threads}
     missed = {
         load.on: share_of(abs(offered - load.intended), load.intended)
@@ -96,7 +97,7 @@ def network_load(run: Evidence) -> Iterator[Check]:
 
 
 def _entered(sent: Sequence[Entered], *, took_none: bool) -> Check:
-    """What senders handed to their host and what of it the network saw: the rest no network has lost.
+    """Checks how many of the frames that senders handed to their host entered the network; the rest it has not lost.
 
     `took_none`: a network that an agent plays took nothing in.
     """
@@ -138,7 +139,7 @@ class Entered:
 
     @property
     def share(self) -> float:
-        """Of 1."""
+        """The share of the frames handed over that entered, 0 to 1."""
         return min(self.seen / self.handed_over, 1.0)
 
     @property
@@ -153,7 +154,7 @@ class Entered:
 
 
 def entries(agents: Mapping[str, AgentReport], entry: RunEntry) -> tuple[Entered, ...]:
-    """What the first port behind each end system saw, where the bench can look at it.
+    """Frames seen by the first port behind each end system, where the bench can look at it.
 
     Elsewhere only a load of which nothing at all arrived is known not to have entered: anything more the network may
     have lost.
@@ -228,7 +229,7 @@ def _with_arrived(load: Load, account: LoadAccount, handed_over: float | None) -
 
 
 def _offered_ratio(plan: RunPlan, load_ppm: int, rate_bps: int, tasks: Sequence[TaskReport]) -> float | None:
-    """What was sent of what was to be; None where the plan does not say how much that is."""
+    """Sent bits as a share of the planned bits; None where the plan does not say how many."""
     if not load_ppm:
         return 0.0
     seconds = (plan.warm_up_ns + plan.duration_ns) / 1e9

@@ -1,4 +1,4 @@
-"""What the figures of a comparison draw, computed here so that figures compute nothing."""
+"""Data of a comparison's figures, computed here so that figures compute nothing."""
 
 from __future__ import annotations
 

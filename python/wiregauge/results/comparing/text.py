@@ -63,7 +63,7 @@ def basis_text(shift: Shift) -> str:
 
 
 def beyond_text(shift: Shift) -> str:
-    """What decided on a quantile: the messages beyond one value on either side, and how likely by chance."""
+    """The basis of a quantile's verdict: messages beyond one value on either side, and the chance of that."""
     found = shift.beyond
     if found is None or shift.chance is None:
         return ""
@@ -145,7 +145,7 @@ def verdict_text(flow: FlowComparison) -> str:
 
 
 def _unshared(flow: FlowComparison) -> str:
-    """Of figures that are not called changed though their interval leaves 0 out: why not."""
+    """A reason for figures that are not called changed although their interval excludes 0."""
     names = [
         name
         for name, shift in flow.judged
@@ -191,7 +191,7 @@ def error_rates(comparison: Comparison) -> str:
 
 
 def compare_headline(comparison: Comparison) -> str:
-    """What got worse, what better, what is the same: one sentence, headed by benches that differ."""
+    """One sentence on what got worse, got better or stayed, headed by benches that differ."""
     benches = f"{comparison.benches}: " if comparison.benches else ""
     return benches + _headline(comparison)
 
@@ -326,7 +326,7 @@ def compare_text(comparison: Comparison, console: Console) -> None:
 
 
 def _telling(flow: FlowComparison, word: str) -> list[tuple[str, Shift]]:
-    """Of all figures with a verdict the few that tell it: mean, median and tails, and every share."""
+    """The few figures that represent a verdict: mean, median and tails, and every share."""
     found = [(name, shift) for name, shift in flow.judged if shift.verdict == word]
     few = [
         (name, s) for name, s in found if s.statistic in ("mean", "p50", "p99", "p99.9", "p99.99", "share")

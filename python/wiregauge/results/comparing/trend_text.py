@@ -61,7 +61,7 @@ def trend_error_rate(trend: Trend) -> str:
 
 
 def trend_headline(trend: Trend) -> str:
-    """What the newest run is against those before it, in one sentence, headed by benches that differ."""
+    """One sentence on the newest run against those before it, headed by benches that differ."""
     benches = f"Benches differ ({trend.benches}): " if trend.benches else ""
     return benches + _headline(trend)
 
@@ -96,7 +96,7 @@ def _headline(trend: Trend) -> str:
 
 
 def _detectable(trend: Trend) -> str:
-    """From which shift on the figure that tells least would have been called changed."""
+    """The smallest shift that would have been called changed in the least sensitive figure."""
     times = [
         (reach, series)
         for series in trend.series

@@ -1,4 +1,4 @@
-"""What `wiregauge compare --json` and `wiregauge trend --json` hold, typed; both and their schemas are made from this.
+"""Types of `wiregauge compare --json` and `wiregauge trend --json`; both and their schemas are made from them.
 
 docs/reference/compare.md explains them. Keys may be added within schema 1, none is renamed or removed.
 """
@@ -68,7 +68,7 @@ WhoShown = TypedDict(
 
 
 def _told(judgement: Judgement, part: str, key: str) -> str:
-    """What the manifest says; empty where it does not."""
+    """An entry of the manifest as text; empty where it is missing."""
     found = judgement.manifest.get(part)
     return str(found.get(key, "")) if isinstance(found, dict) else ""
 

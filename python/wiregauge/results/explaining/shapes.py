@@ -1,4 +1,4 @@
-"""What the figures of an explanation draw, made here so that figures compute nothing. Bounded, however long the run."""
+"""Data of an explanation's figures, computed here so that figures compute nothing. Bounded, however long the run."""
 
 from __future__ import annotations
 

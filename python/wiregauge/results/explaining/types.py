@@ -1,4 +1,4 @@
-"""What `explained` of `wiregauge show --explain --json` holds, typed; it and its schema are made from this.
+"""Types of `explained` in `wiregauge show --explain --json`; it and its schema are made from them.
 
 docs/reference/explain.md explains it. Keys may be added within schema 1, none is renamed or removed.
 """
