@@ -81,7 +81,7 @@ def refuse(
 
 
 def told(found: Sequence[Contradiction], root: Callable[[], etree._Element | None]) -> list[str]:
-    """A sentence for each that an answer stands beside."""
+    """A sentence for each contradiction that leads to no refusal."""
     kept = [one for one in found if not one.refused]
     text = root() if kept else None
     sentences = []

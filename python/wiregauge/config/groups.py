@@ -112,7 +112,7 @@ def has_groups(root: etree._Element) -> bool:
 
 def _is_grouped(node: etree._Element) -> bool:
     text = " ".join(map(str, node.values()))
-    # Most elements of a large file have no mark at all, and are asked no more.
+    # Most elements of a large file have no range at all, and are not examined further.
     if not ("-" in text or "[" in text or "]" in text or ".." in text or node.get(STEP) is not None):
         return False
     known = _attributes().get(local(node), {})

@@ -1,4 +1,4 @@
-"""Host models and switches that a test takes from files beside it.
+"""Host models and switches that a test takes from other files.
 
 `<host-model name="t1700" file="t1700.host.xml"/>` stands for the `<host-model>` of that file under the name given here,
 `<switch name="sw1" file="measured.switch.xml"/>` has the attributes of the `<switch>` there. What is written here

@@ -33,7 +33,7 @@ class Loaded:
     warnings: tuple[str, ...]
     """What is allowed but worth knowing, one sentence each."""
     settings: tuple[str, ...] = ()
-    """Attributes that were set beside the file, as they were written."""
+    """Attributes that were set outside the file, as they were written."""
 
 
 Scheduling = Literal["done", "open", "unjudged"]
@@ -41,10 +41,10 @@ Scheduling = Literal["done", "open", "unjudged"]
 
 
 def load(path: Path | str, settings: Sequence[str] = (), scheduling: Scheduling = "done") -> Loaded:
-    """Reads and checks a test file, with attributes set as `wiregauge.config.settings` says.
+    """Reads and checks a test file, with attributes set as described in `wiregauge.config.settings`.
 
-    Raises `TestError` with every diagnostic found: those of the file's structure first and alone, because what
-    follows from them would only distract.
+    Raises `TestError` with every diagnostic found: those of the file's structure first and alone, because what follows
+    from them would only distract.
     """
     return load_bytes(reading.read(Path(path)), Path(path), settings, scheduling)
 
@@ -60,9 +60,10 @@ def load_bytes(
 
 
 def checked_tree(data: bytes, file: str) -> etree._Element:
-    """The tree of a test as its author wrote it, groups and all, every element where it may be; raises `TestError`.
+    """The tree of a test as its author wrote it, groups unexpanded, every element in a permitted place; raises
+    `TestError`.
 
-    For whoever edits a file: what its values say is not checked.
+    For editors of files: values are not checked.
     """
     root = reading.parse(data, file)
     _refused(root, file)
@@ -110,7 +111,7 @@ def _refused(root: etree._Element, file: str) -> list[Refusal]:
 
 
 def plain_tree(node: etree._Element) -> dict[str, Any]:
-    """Element tree as the native side reads it; values with white space collapsed, as every type of the schema says."""
+    """Element tree for the native side; white space in values is collapsed, as every type of the schema requires."""
     return {
         "tag": structure.local(node),
         "line": structure.line_of(node),

@@ -1,4 +1,4 @@
-"""Attributes of a test that are set beside its file, as `--set send.10.period=1ms` does.
+"""Attributes of a test that are set outside its file, as with `--set send.10.period=1ms`.
 
 `ELEMENT.ATTRIBUTE=VALUE` for an element that a test has once, `ELEMENT.KEY.ATTRIBUTE=VALUE` for one of several, where
 the key is the value of its `id`, `name`, `flow`, `on`, `between` or `of`. `flow.10.…` is flow 10 and what its tasks say

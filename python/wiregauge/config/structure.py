@@ -212,7 +212,7 @@ def _attribute_cure(name: str, element: str) -> str:
 def _names(known: Diagnostic, node: etree._Element, attribute: str) -> bool:
     """Whether a diagnostic of the plan is about this attribute, or with none about this element.
 
-    The plan may recognise an element by another attribute than the schema does; then its value tells.
+    The plan may identify an element by another attribute than the schema does; then its value decides.
     """
     if known.line != line_of(node) or not known.message.startswith(f"{attribute} " if attribute else ""):
         return False

@@ -29,7 +29,7 @@ class Template:
 
     @property
     def text(self) -> str:
-        """The file as it is to be written: it names the schema of this installation, so that editors find it."""
+        """The text of the file, with the path of this installation's schema, so that editors find it."""
         return _SCHEMA.sub(schema_path().as_uri(), self.path.read_text(encoding="utf-8"))
 
     @property

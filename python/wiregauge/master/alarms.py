@@ -1,4 +1,4 @@
-"""Alarms: limits that are held against the live figures of a run, second by second, while it goes on.
+"""Alarms: limits compared with the live figures of a run, second by second, while it goes on.
 
 A limit of the test judges the run when it is over, by every message. An alarm sees provisional figures, and says at
 once that something is beyond its limit.
@@ -33,7 +33,7 @@ MEASURES: Final = (
 
 
 class AlarmError(ValueError):
-    """It is no alarm; the text says what to write."""
+    """The text is no alarm; the message says what to write."""
 
 
 class AlarmExit(Interrupted):

@@ -46,20 +46,20 @@ _EXPLAIN_S: Final = 1.0
 _FINISH_S: Final = 60.0
 """How long agents may take to end a run and write what they have recorded."""
 _END_S: Final = 3.5
-"""How long they may when somebody has asked to stop and waits."""
+"""How long they may take after the user has asked to stop, s."""
 _LOST_S: Final = 1.5
-"""The same, of an agent that gave no sign of life."""
+"""How long an agent may take that gave no sign of life, s."""
 _WITHIN_S: Final = 6.0
-"""How long after the planned end of a run it is asked for what it recorded: the command is not to outlast that long."""
+"""How long after the planned end of a run its records are requested, s; the command should not outlast that by much."""
 _LEAST_S: Final = 0.2
 _AGAIN_S: Final = 0.5
-"""Time between attempts to reach an agent that was lost."""
+"""Interval between attempts to reach an agent that was lost, s."""
 _REACH_MS: Final = 300
 """How long answers are waited for where an agent asks who is on the network."""
 _KEEP_S: Final = 1.0
-"""How long the run is not looked at while captures are asked to keep what surrounds an alarm."""
+"""How long the run is not watched while captures keep the surroundings of an alarm, s."""
 _SECOND_S: Final = 0.95
-"""Time between two looks at live figures: agents have new ones once a second."""
+"""Interval between two looks at live figures, s: agents have new ones once a second."""
 _STARTS: Final = 3
 """How often a run is prepared and started before its agents count as unable to start together."""
 
@@ -103,7 +103,7 @@ def _keeper(directory: RunDirectory, crew: Crew) -> ClockKeeper | None:
 
 
 class _Hearing:
-    """Hands on how a run goes on: to the observer, and once a second to whoever acts on it."""
+    """Forwards the live figures of a run: to the observer, and once a second to alarms and endpoint."""
 
     def __init__(self, directory: RunDirectory, observer: Observer, lookout: Lookout) -> None:
         self._directory = directory
@@ -163,7 +163,7 @@ class _Campaign:
         self._lost = ""
         """The end system whose agent was lost in the present run; empty: none."""
         self._until = 0.0
-        """When that agent is no longer asked for anything, by the monotonic clock here."""
+        """Time after which that agent is no longer called, s of this host's monotonic clock."""
 
     def run(self) -> None:
         try:
@@ -193,7 +193,7 @@ class _Campaign:
         self._directory.manifest["bench_facts"] += [asdict(fact) for fact in seen]
 
     def _mend(self) -> None:
-        """Has hosts set for measuring where the bench says so: agents undo it when the session ends, in any way."""
+        """Has agents tune their hosts for measuring where the bench says so; they undo it whenever the session ends."""
         told = self._directory.manifest["bench_facts"]
         for agent in self._crew.agents:
             if not agent.place.fix:
@@ -284,7 +284,7 @@ class _Campaign:
         return ""
 
     def _fit(self, run: Run) -> str | None:
-        """Why the clocks are not fit for a run that begins now; None where they are, or nobody keeps them."""
+        """A reason why the clocks are not fit for a run that begins now; None where they are, or are not kept."""
         if self._keeper is None:
             return None
         planned_s = run.planned_s + run.drain / 1e12 + self._crew.lead_s
@@ -316,7 +316,7 @@ class _Campaign:
             try:
                 self._crew.each(partial(_start, epoch))
             except StartMissedError:
-                # Some have begun and some have not: what those recorded belongs to no run.
+                # Some agents have begun and some have not: their records belong to no run.
                 self._take_back(run)
                 self._crew.allow_longer()
             else:
@@ -371,7 +371,7 @@ class _Campaign:
         )
 
     def _take_back(self, run: Run) -> None:
-        """Ends what was prepared or begun; what was recorded of it belongs to no run."""
+        """Aborts a prepared or started run and discards its records."""
         self._crew.each(lambda agent: agent.finish(abort=True, seconds=_FINISH_S))
         self._bench.end_captures()
         # Agents discard their own records.
@@ -510,7 +510,7 @@ class _Campaign:
                 return bool(ours)
 
     def _discard(self, entry: dict[str, Any]) -> None:
-        """Hosts need not keep what has been fetched whole and stored; who cannot be asked keeps it."""
+        """Lets hosts discard records that were fetched completely and stored; unreachable hosts keep theirs."""
         for agent in self._crew.agents:
             if agent.place.access is not None and agent.place.node in entry.get("collected", ()):
                 with contextlib.suppress(AgentLostError):

@@ -36,9 +36,9 @@ __all__ = [
 
 _SERVICE = "/wiregauge.agent.v1.Agent/"
 _PATIENCE_S: Final = 2.0
-"""How long a call may take before its agent is asked whether it is there at all."""
+"""Duration of a call, s, after which a check is made that its agent still exists."""
 _CALL_SECONDS: Final = 60.0
-"""How long a call may take at most, of an agent that is there."""
+"""Time limit of a call to an agent that answers, s."""
 
 _TRANSPORT: Final = {
     "Hostname Verification": "another host of the lab answers there; correct its address in the inventory",
@@ -48,12 +48,13 @@ _TRANSPORT: Final = {
 }
 """Explanations for the user by fragments of gRPC messages."""
 _RECORDS_S: Final = 30.0
-"""How long an agent may send nothing of records that are fetched: longer than it waits for a disk, which it names."""
+"""How long an agent may send no part of records being fetched, s: longer than its own wait for a disk, which it
+names."""
 _CLOCK_READINGS: Final = 32
 _RETRY_S: Final = 0.5
-"""Time between attempts to reach an agent whose connection broke."""
+"""Interval between attempts to reach an agent whose connection broke, s."""
 _REFUSED: Final = "Connection refused"
-"""Part of what gRPC says of a host that is there and has no agent."""
+"""Part of gRPC's message on a host that is up and runs no agent."""
 _NETWORK: Final = (
     # A connection that a network swallowed is found dead and made anew.
     ("grpc.keepalive_time_ms", 5_000),
@@ -71,9 +72,9 @@ Reply = TypeVar("Reply", bound=Message)
 
 
 class AgentLostError(BenchError):
-    """An agent refused a call or is gone; the text names it and says why.
+    """An agent refused a call or is gone; the text names it and the reason.
 
-    `agent` is its end system; `gone` says that its connection ended, `silent` that it gave no sign of life.
+    `agent` is its end system; `gone`: its connection ended; `silent`: it gave no sign of life.
     """
 
     def __init__(self, text: str, agent: str = "", *, gone: bool = False, silent: bool = False) -> None:
@@ -160,7 +161,7 @@ class Agent:
         return self._ask("Restore", pb.RestoreRequest(), pb.RestoreReply, seconds=_CALL_SECONDS).changes
 
     def _ask(self, name: str, request: Message, reply: type[Reply], *, seconds: float = SILENCE_S) -> Reply:
-        """A call that is answered at once, whoever uses the agent."""
+        """A call that is answered at once, even while the agent is in use."""
         call = self._channel.unary_unary(
             _SERVICE + name,
             request_serializer=type(request).SerializeToString,
@@ -239,7 +240,7 @@ class Agent:
         ]
 
     def try_stream(self, kind: str, number: int, frames: int) -> int:
-        """Has a stream send a few frames that nobody takes, before the run begins; how many it sent."""
+        """Has a stream send a few trial frames before the run begins; the number of frames sent."""
         request = pb.TryStreamRequest(kind=kind, number=number, frames=frames)
         return self._call("TryStream", request, pb.TryStreamReply).sent
 
@@ -253,7 +254,7 @@ class Agent:
         self._call("Announce", self._start_request(epoch_realtime_ns), pb.StartReply)
 
     def start(self, epoch_realtime_ns: int) -> None:
-        """Lets the run begin at the time announced last, which every agent has taken.
+        """Confirms the start at the time announced last, which every agent has accepted.
 
         Raises StartMissedError where it has passed already: this agent has not begun then.
         """
@@ -333,9 +334,9 @@ class Agent:
             self._watched.cancel()
 
     def finish(self, *, abort: bool, seconds: float) -> dict[str, Any]:
-        """Ends the run and returns the agent's report, which it has `seconds` for.
+        """Ends the run and returns the agent's report, for which it has `seconds`.
 
-        Beside the report stands `clock_read_ns`, what the agent said when greeted that one reading of its clock costs.
+        The report also has `clock_read_ns`, the cost of one clock reading that the agent reported in its greeting.
         """
         request = pb.FinishRequest(abort=abort)
         answer = self._call("Finish", request, pb.FinishReply, seconds=seconds, again=True)
@@ -343,7 +344,7 @@ class Agent:
         return report if self._clock_read_ns is None else {**report, "clock_read_ns": self._clock_read_ns}
 
     def collect(self, into: Collected, kept: KeptRecords | None = None) -> None:
-        """Fetches the segment files of the last run, or records that are kept, and checks each against its hash.
+        """Fetches the segment files of the last run, or kept records, and checks each against its hash.
 
         A connection that breaks is made anew, and what came is not fetched twice.
 
@@ -384,7 +385,7 @@ class Agent:
                 return
 
     def kept(self, campaign: str = "", *, seconds: float | None = None) -> Sequence[KeptRecords]:
-        """Records of ours that the host keeps: of a campaign, or of all; told within so many seconds."""
+        """The records of one campaign, or of all of ours, that the host keeps; answered within `seconds`."""
         request = pb.ListRecordsRequest(campaign=campaign)
         seconds = _CALL_SECONDS if seconds is None else seconds
         reply = self._call("ListRecords", request, pb.ListRecordsReply, seconds=seconds)

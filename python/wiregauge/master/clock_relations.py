@@ -1,4 +1,4 @@
-"""How the clocks of agents go together: what a start is announced by, and what is left uncertain after a run.
+"""Relations of the agents' clocks: the time scale of an announced start, and the uncertainty left after a run.
 
 Every agent with a clock of its own is known by the control connection. Where PTP compares the system clocks of all of
 them, each is known against the reference besides, mostly far better. The start goes by whichever is known best; where

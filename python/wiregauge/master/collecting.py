@@ -13,7 +13,7 @@ __all__ = ["AlteredError", "Collected"]
 
 
 class AlteredError(Exception):
-    """A file is not what the agent has; nothing of it is kept."""
+    """A file differs from the agent's; no part of it is kept."""
 
 
 class Collected:
@@ -44,7 +44,8 @@ class Collected:
         return len(self._whole)
 
     def take(self, chunk: pb.Chunk) -> None:
-        """Puts a chunk where it belongs. Raises AlteredError where a file is not what its hash says."""
+        """Writes a chunk to its place in its file. Raises AlteredError where a complete file does not match its
+        hash."""
         # The name comes over the network: only its last part is used.
         file = self._place / Path(chunk.file).name
         self._place.mkdir(parents=True, exist_ok=True)

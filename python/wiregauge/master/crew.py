@@ -1,4 +1,4 @@
-"""The agents of a campaign, asked together: greeted, prepared, started at one instant, ended.
+"""The agents of a campaign as a group: greeted, prepared, started at one instant, ended.
 
 There is one for each end system, and, where the bench has it, one that is the network between them.
 
@@ -25,9 +25,9 @@ from wiregauge.master.versions import disagreement
 __all__ = ["Crew"]
 
 _AT_ONCE: Final = 16
-"""Agents asked at a time: more would only share the processors, and each would take longer to answer."""
+"""Number of agents called at a time: more would only share the processors and answer later."""
 _LEAST_LEAD_NS: Final = 100_000_000
-"""How far ahead a start is announced at least: agents need a moment to be waiting for it."""
+"""Least time between announcement and start, ns: agents need a moment to prepare for it."""
 _ROUNDS: Final = 3
 """How many rounds of calls the lead leaves time for: the announcement's own, that of the start, and one to spare."""
 _MOST_LEAD_NS: Final = 60_000_000_000
@@ -146,7 +146,7 @@ class Crew:
         return agent.hello(__version__, least_ms + _LEASE_EACH_MS * len(self.agents), self._campaign)
 
     def agree_on_start(self) -> int:
-        """The start time every agent has taken, ns of CLOCK_REALTIME; none has begun.
+        """The start time that every agent has accepted, ns of CLOCK_REALTIME; no agent has begun.
 
         Raises AgentLostError when they cannot agree.
         """

@@ -36,7 +36,7 @@ _LABELS: Final = ("run", "flow", "source", "destination")
 
 
 class EndpointError(ValueError):
-    """It is no address to serve at; the text says what to write."""
+    """The text is no address to serve at; the message says what to write."""
 
 
 def address_of(text: str) -> tuple[str, int]:
@@ -59,7 +59,7 @@ def address_of(text: str) -> tuple[str, int]:
 
 
 class Endpoint:
-    """Serves what it was told last."""
+    """Serves the state set by the last `show`."""
 
     def __init__(self, address: tuple[str, int]) -> None:
         self._address = address
@@ -167,7 +167,7 @@ class _Server(ThreadingMixIn, WSGIServer):
                 self._held.remove(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Whoever asked went away before the answer."""
+        """The client disconnected before the answer."""
         del request, client_address
 
 

@@ -23,7 +23,7 @@ _LONGEST_S: Final = 60.0
 _AT_THE_END_S: Final = 10.0
 """How long one is waited for when the campaign is over."""
 _MOST: Final = 100
-"""Alarms that a command is told of one by one."""
+"""Number of alarms for each of which a command is run."""
 _CLONE_NEWNET: Final = 0x4000_0000
 
 
@@ -54,7 +54,7 @@ class Hook:
             self._changed.notify()
 
     def close(self) -> None:
-        """Waits a little for what was told, and ends what takes longer."""
+        """Waits briefly for commands in progress, and ends those that take longer."""
         with self._changed:
             self._closing = True
             self._changed.notify()

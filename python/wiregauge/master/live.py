@@ -117,7 +117,7 @@ class _Flow:
     missing: int = 0
     repeats: int = 0
     heard_ns: int = 0
-    """Until when its receiver has told what arrived."""
+    """Time up to which its receiver has reported arrivals, ns."""
     known: bool = False
     late_ns: int = 0
     buckets: Counter[int] = field(default_factory=Counter)

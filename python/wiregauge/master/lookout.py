@@ -30,10 +30,10 @@ _NETWORK: Final = "WIREGAUGE_HOST_NETWORK"
 Keep = Callable[[float, float], object]
 """Has captures keep the frames between two instants of the run's time, s."""
 _LEAST_BACK_S: Final = 4.0
-"""How long before it is seen something may have happened, beside the drain: a loss counts when nothing has come for two
-seconds, and live figures are of the second before."""
+"""Time by which an event may precede its alarm, besides the drain, s: a loss counts after two seconds without
+arrival, and live figures are of the second before."""
 _HEARD_S: Final = 4.0
-"""How long it may take until captures hear of an alarm: figures come once a second, and hosts may be busy."""
+"""Time until captures hear of an alarm, s: figures come once a second, and hosts may be busy."""
 _MOST_TOLD: Final = 20
 """Alarms of one second that get a line each."""
 
@@ -101,7 +101,7 @@ class Lookout:
             self._endpoint.serve(facts)
 
     def check_room(self, root: Path, runs: Sequence[Run], tell: Callable[[str], object]) -> None:
-        """Before a campaign: tells of a disk that it may fill. Raises BenchError for a bound beyond what is free."""
+        """Warns before a campaign of a disk that it may fill. Raises BenchError for a bound beyond the free space."""
         said = room(root, runs, self._bound.most if self._bound is not None else None)
         if said is None:
             return

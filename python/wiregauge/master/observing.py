@@ -19,10 +19,10 @@ class Observer:
     """
 
     def trial_began(self, runs: Sequence[Run], *, virtual_time: bool) -> None:
-        """These runs of a plan are to be made. In real time none can be faster than its plan."""
+        """A trial of these runs of a plan begins. In real time no run is faster than its plan."""
 
     def run_began(self, position: int) -> None:
-        """Told of runs in real time, before their agents are prepared."""
+        """A run in real time begins; called before its agents are prepared."""
 
     def run_progressed(self, position: int, share: float) -> None:
         """So much of a run is done, 0 to 1."""
@@ -37,10 +37,10 @@ class Observer:
         """A run has ended; `entry` is its entry of the manifest."""
 
     def trial_ended(self) -> None:
-        """No run follows; told however the trial ended."""
+        """No run follows; called however the trial ended."""
 
     def judging_began(self) -> None:
         """Judging of the recorded runs begins."""
 
     def judging_ended(self) -> None:
-        """Nothing follows; told however judging ended."""
+        """Nothing follows; called however judging ended."""

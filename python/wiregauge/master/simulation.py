@@ -53,7 +53,7 @@ class SimulationStopped(Exception):  # noqa: N818 - an event inside a simulation
 
 
 class SimulationFailed(BenchError):  # noqa: N818 - read as in "raise SimulationFailed"
-    """A run could not be simulated, or what it left not be stored; the text says why."""
+    """A run could not be simulated or its results not stored; the text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class _Simulation:
         self._ended: list[SimulatedRun] = []
         """Not in the lists yet."""
         self._due = time.monotonic()
-        """When the lists are to be written again."""
+        """Time at which the lists are written next, s of the monotonic clock."""
 
     def run(self, jobs: int) -> None:
         runs = self._directory.plan.runs

@@ -27,7 +27,7 @@ class Stream(Protocol[Part_co]):
     def __iter__(self) -> Iterator[Part_co]: ...
 
     def cancel(self) -> bool:
-        """Ends it, from any thread: whoever waits for the next part hears of it."""
+        """Cancels the call, from any thread: a wait for the next part ends with an error."""
 
 
 def in_time(stream: Stream[Part_co], seconds: float) -> Iterator[Part_co]:

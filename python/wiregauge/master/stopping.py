@@ -17,7 +17,7 @@ __all__ = ["Interrupted", "deaf", "leaving_at_second_request", "stoppable"]
 
 
 class Interrupted(Exception):  # noqa: N818 - an event, not an error
-    """The user or the system asked the campaign to stop."""
+    """The user or the system has requested the campaign to stop."""
 
 
 _STOPS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -27,9 +27,9 @@ _NAMES: Final = {
     signal.SIGHUP: "its terminal went away",
 }
 _WAKING: Final = signal.SIGURG
-"""Nobody is asked anything by it; ignored where nothing handles it."""
+"""A signal without a meaning of its own, used to wake the main thread; ignored where nothing handles it."""
 _SAME_S: Final = 0.2
-"""Requests so close together are one that came by two ways, from a terminal and from whoever manages the process."""
+"""Requests at most this far apart, s, count as one that came by two ways: from a terminal and a process manager."""
 
 
 @contextlib.contextmanager

@@ -54,7 +54,7 @@ def try_streams(
     nodes: Sequence[str],
     network: Agent | None = None,
 ) -> list[Trial]:
-    """Tries all streams, one after the other, each on the way it was given. `agents` and `chosen` are by end system.
+    """Tries all streams one after the other, each as it was chosen. `agents` and `chosen` are by end system.
 
     Where an agent is the `network`, its interface at the sender's link is the one that is asked. Raises AgentLostError.
     """

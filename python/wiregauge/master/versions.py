@@ -18,7 +18,7 @@ OURS: Final = (_native.PLAN_SCHEMA, _native.SEGMENT_SCHEMA)
 
 
 def disagreement(agent_version: str, plan_schema: int, record_schema: int) -> str | None:
-    """Why an agent cannot be used, with both versions and which side is to be changed; None where it can."""
+    """A reason why an agent's versions do not fit, with both and the side to change; None where they fit."""
     theirs = (plan_schema, record_schema)
     if theirs == OURS:
         return None

@@ -32,7 +32,7 @@ Show = Callable[[float, int, int], None]
 """Takes the share of the planned time that is over, and the messages sent and received by then."""
 
 Tell = Callable[[str], None]
-"""Takes what has happened to the run, in a sentence, as soon as an agent says it."""
+"""Receives an event of the run as a sentence, as soon as an agent reports it."""
 
 Hear = Callable[[str, FromAgent], None]
 """Takes the live figures of a second from the agent of an end system."""
@@ -116,7 +116,8 @@ def _until_done(
         changed.wait(_LOOK_S)
         changed.clear()
         now = time.monotonic()
-        # A testmaster that was stopped itself has heard nobody meanwhile: what it slept is nobody's silence.
+        # A testmaster that was itself suspended received nothing meanwhile: that time counts as no agent's
+        # silence.
         passed, last = min(now - last, 5 * _LOOK_S), now
         # Messages through the network are counted by sender and receiver already.
         ends = [one for one in watched if not one.agent.place.is_network]

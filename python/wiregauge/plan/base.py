@@ -19,7 +19,7 @@ class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Variant(Plan, frozen=True, tag_field="type"):
-    """One of several, told apart by `type`."""
+    """A variant of a union, identified by `type`."""
 
     @property
     def type(self) -> str:

@@ -49,7 +49,7 @@ Protocol = Literal["udp", "raw", "be", "rc", "tt"]
 
 
 class PlanError(ValueError):
-    """It is no plan; the text says what is wrong with it."""
+    """The text is no plan; the message says what is wrong with it."""
 
 
 class OtherPlanError(PlanError):
@@ -57,7 +57,7 @@ class OtherPlanError(PlanError):
 
 
 class Synchronise(Plan, frozen=True, kw_only=True):
-    """How the clocks of end systems are kept together and compared."""
+    """Synchronisation and comparison of the clocks of end systems."""
 
     reference: NodeIndex
     asymmetry: Picoseconds | None = None

@@ -49,7 +49,7 @@ class HostCost(Plan, frozen=True):
 
 
 class EachFrame(Variant, frozen=True, tag="each-frame"):
-    """The interface tells its host of a frame as soon as it is there."""
+    """Interrupts for every frame, on its arrival."""
 
 
 class Coalesced(Variant, frozen=True, tag="coalesced"):

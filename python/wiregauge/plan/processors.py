@@ -17,7 +17,7 @@ from wiregauge.plan.tasks import Bursts, Ramp, Send
 __all__ = ["CURE", "Overload", "overloads", "with_overloads"]
 
 Lane = Literal["sending", "receiving", "reading its card"]
-"""Each does one thing at a time, beside the others (`crates/core`, end_system.rs)."""
+"""A serial activity of a host, parallel to the other two (`crates/core`, end_system.rs)."""
 _Shares = Iterator[tuple[int, Lane, Fraction]]
 _LOAD: Final = "udp"
 
@@ -53,7 +53,7 @@ def with_overloads(campaign: Campaign) -> Campaign:
 def overloads(network: Network, run: Run) -> Iterator[Overload]:
     """The lanes of hosts that flows and received loads keep busy for more than all the time, on average.
 
-    Senders that pause, replay or are limited in rate are left out, as nobody knows here how often they send.
+    Senders that pause, replay or are limited in rate are left out, for their mean rate is not known here.
     """
     shares: dict[tuple[int, Lane], Fraction] = {}
     for node, lane, share in itertools.chain(_of_flows(network, run), _of_loads(network, run)):

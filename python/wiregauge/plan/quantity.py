@@ -1,4 +1,4 @@
-"""Times, rates and shares that a user gives beside a test, read by the parser of the test language and by no other.
+"""Times, rates and shares given outside a test, read by the parser of the test language only.
 
 Exactly or not at all: a number without a unit is refused, and so is what is no whole picosecond or bit/s.
 """
@@ -26,7 +26,7 @@ _BASES: dict[Kind, str] = {"time": "ps", "size": "B", "rate": "bit/s", "share": 
 
 
 class QuantityError(ValueError):
-    """It is no such quantity; the text is a sentence that begins with what was written and says what to write."""
+    """The text is no such quantity; the message begins with it and says what to write."""
 
 
 def _read(kind: Kind, text: str) -> int:

@@ -64,7 +64,7 @@ class Activity(Plan, frozen=True):
 
 
 class Replay(Plan, frozen=True):
-    """The frames of a capture; `trace` holds `gap:length`, each as often as `*times` says."""
+    """The frames of a capture; `trace` holds `gap:length` entries, each repeated `*times`."""
 
     file: str
     trace: str

@@ -1,4 +1,4 @@
-"""Small tables beside the records of a run, written whole or not at all."""
+"""Tables stored with the records of a run, written completely or not at all."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ CLOCKS_SCHEMA = 1
 
 
 def store_clock_states(directory: RunDirectory, index: int, rows: Iterable[Mapping[str, object]]) -> None:
-    """Writes `clocks/run-NNNN.parquet`; nothing where nobody said anything. `time` is ps since the run's epoch.
+    """Writes `clocks/run-NNNN.parquet`; nothing without reports. `time` is ps since the run's epoch.
 
     Raises RunDirectoryError where the disk refuses.
     """

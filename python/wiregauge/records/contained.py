@@ -24,7 +24,7 @@ def check_contained(root: Path) -> None:
             with os.scandir(folders.pop()) as entries:
                 found = sorted(entries, key=lambda entry: entry.name)
         except (FileNotFoundError, PermissionError):
-            # Gone meanwhile, or told by whoever reads it.
+            # Deleted meanwhile, or reported by the code that reads it.
             continue
         for entry in found:
             if entry.is_symlink():
@@ -42,7 +42,7 @@ def check_contained(root: Path) -> None:
 
 
 def _is_socket(entry: os.DirEntry[str]) -> bool:
-    """Agents of a run that goes on listen at sockets, and nobody can open one as a file."""
+    """Whether the entry is a socket: agents of a running run listen at sockets, which cannot be opened as files."""
     try:
         return stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode)
     except OSError:

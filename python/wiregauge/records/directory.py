@@ -45,7 +45,7 @@ WHOLE: Final = ".whole"
 Beside = Literal["truth", "crossings"]
 
 BESIDE: Final[Mapping[Beside, str]] = {"truth": "truth.arrows", "crossings": "crossings.arrows"}
-"""Tables beside the records of a run, and what they are in its spool while it goes on."""
+"""Kinds of tables stored with the records of a run, and their file names in its spool while it goes on."""
 _OWN_FOLDERS: Final = ("records", "messages", "spool")
 
 
@@ -62,7 +62,7 @@ class RunDirectory:
         self.manifest = manifest
         self._lock: Lock | None = None
         self._made_root = False
-        # Threads that finish runs note their files; whoever saves the manifest takes what there is.
+        # Threads that finish runs note their files; saving the manifest includes those noted so far.
         self._noting = threading.Lock()
 
     # -- making and opening ---------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ class RunDirectory:
 
     @classmethod
     def open(cls, root: Path) -> RunDirectory:
-        """Opens what is there; an error says what is missing."""
+        """Opens an existing run directory; an error says what is missing."""
         path = root / _MANIFEST
         _check_name(root)
         try:
@@ -214,7 +214,7 @@ class RunDirectory:
         return Inventory(self.root, self.manifest.get("files"))
 
     def note_files(self, entries: Mapping[str, Mapping[str, Any]]) -> None:
-        """Lists files that are whole, by their paths in the directory; `save` makes it last.
+        """Lists complete files by their paths in the directory; `save` makes the list permanent.
 
         A directory without hashes stays unverified: nobody knows whether its files are still what they were.
         """
@@ -398,7 +398,7 @@ class RunDirectory:
         return self.spool(run, NETWORK_NODE)
 
     def capture_files(self, run: int) -> dict[str, Path]:
-        """Captures of a run while it goes on, by the name of the file that each is to be."""
+        """Captures of a run while it goes on, by the names of their final files."""
         found = {
             path.name: path
             for place in (self._spooled_network(run) / "captures", self.spooled_captures(run))
@@ -408,7 +408,7 @@ class RunDirectory:
         return found | {f"{self.spooled_by(path.parent)}.pcapng": path for path in own}
 
     def spooled_beside(self, kind: Beside, run: int) -> Path:
-        """A table beside the records of a run while it goes on: of a simulation, or of an agent that is the network."""
+        """A table of a run while it goes on: from a simulation, or from an agent that plays the network."""
         of_network = self._spooled_network(run) / BESIDE[kind]
         return of_network if of_network.exists() else self.spool(run) / BESIDE[kind]
 
@@ -433,7 +433,7 @@ class RunDirectory:
         return self.root / "noise" / f"run-{run:04d}.parquet"
 
     def measured_beside(self, run: int) -> tuple[Path, ...]:
-        """All that is measured of a run beside its records and captures; any may be missing."""
+        """All measured files of a run except its records and captures; any may be missing."""
         return (*(self.beside(kind, run) for kind in BESIDE), self.clocks(run), self.noise(run))
 
     def messages(self, run: int) -> Path:

@@ -8,7 +8,7 @@ __all__ = ["DamagedError", "NoRoomError", "RunDirectoryError", "UnfinishedError"
 
 
 class RunDirectoryError(Exception):
-    """The run directory cannot be used; the text says why and what to do."""
+    """The run directory cannot be used; the text gives the reason and the cure."""
 
 
 class DamagedError(RunDirectoryError):
@@ -20,7 +20,7 @@ class NoRoomError(RunDirectoryError):
 
 
 class UnwritableError(RunDirectoryError):
-    """The directory cannot be written; `reason` is what the system says."""
+    """The directory cannot be written; `reason` is the system's message."""
 
     def __init__(self, root: Path, reason: str | None) -> None:
         super().__init__(f"{root}: cannot be written: {reason}")

@@ -42,7 +42,7 @@ def _torn(damaged: Iterable[Mapping[str, Any]], nodes: Sequence[str]) -> Iterato
     """Segments are in a directory of the name of their end system; those of the simulator are of all."""
     for damage in damaged:
         file = Path(str(damage.get("file", "")))
-        # Tables beside the records of a run say nothing of them.
+        # Damage of other tables leaves no gap in the records.
         if file.suffix != ".arrows" or file.name in BESIDE.values():
             continue
         node = nodes.index(file.parent.name) if file.parent.name in nodes else None

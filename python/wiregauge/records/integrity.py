@@ -101,7 +101,7 @@ def read_json(path: Path, *, sound: bool = False) -> tuple[dict[str, Any], str |
         raise kind(f"{path}: cannot be read: {error.strerror}") from None
     digest = sealed_digest(data, path)
     try:
-        # What is not as the program writes it takes the slow way, which finds out what is wrong.
+        # Content that the program does not write takes the slow path, which finds out what is wrong.
         content = _quickly(data) if digest is not None or sound else None
         content = content or json.loads(data, parse_constant=_refuse, parse_float=_finite, parse_int=_bounded)
         if _UNSEEN.search(data):
@@ -164,7 +164,7 @@ def _first_line(error: BaseException) -> str:
     return lines[0][:160] if lines else type(error).__name__
 
 
-# -- files and what the manifest says of them ---------------------------------------------------------------
+# -- files and their entries in the manifest ----------------------------------------------------------------
 
 
 def describe(path: Path, made_from: Mapping[str, str]) -> dict[str, Any]:

@@ -55,7 +55,7 @@ class Lock:
             time.sleep(0.01)
 
     def release(self) -> None:
-        """Removes the lock's file and lets it go, in this order: nobody finds a free lock that is about to vanish."""
+        """Removes the lock's file, then unlocks it, so that no free lock is found that is about to vanish."""
         if _is_of(self._path, self._handle):
             with contextlib.suppress(OSError):
                 self._path.unlink()

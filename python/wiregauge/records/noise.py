@@ -19,9 +19,10 @@ _FIELDS = 4
 
 
 def store_noise(directory: RunDirectory, index: int, *, beside: bool = False) -> None:
-    """Gathers what the agents of a run spooled into `noise/run-NNNN.parquet`; without any, there is no such file.
+    """Gathers the samples that the agents of a run spooled into `noise/run-NNNN.parquet`; without any, there is no such
+    file.
 
-    With `beside` what is stored of other end systems stays.
+    With `beside`, stored samples of other end systems are preserved.
 
     A line that a killed agent left half written is left out. Raises RunDirectoryError where the disk refuses.
     """

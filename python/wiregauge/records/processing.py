@@ -106,7 +106,7 @@ def enter_tracked(directory: RunDirectory, summaries: Mapping[int, dict[str, Any
 def keep_captures(directory: RunDirectory, index: int) -> None:
     """Moves the captures of a run out of its spool: a file per node. Raises DamagedError for a node named as a path."""
     found = directory.capture_files(index)
-    # Names of nodes come with the manifest of whoever made the directory.
+    # Node names come from the manifest, which anyone may have written.
     check_names(found, directory.root / "manifest.json")
     place = directory.captures(index)
     try:
@@ -123,7 +123,7 @@ def keep_captures(directory: RunDirectory, index: int) -> None:
 def retrack_run(directory: RunDirectory, index: int) -> None:
     """Tracks one run again from its stored records and writes its tables and its entry in tracking.json.
 
-    What only the segments told, their damage and jumps of clocks, is kept from the entry before.
+    Damage and clock jumps, which only the segments showed, are copied from the previous entry.
     """
     files = checked_records(directory, index)
     gaps = gaps_before(directory, index)
@@ -193,12 +193,13 @@ def adopt_records(directory: RunDirectory, index: int) -> None:
 
 
 def begin_replacing(directory: RunDirectory, index: int) -> None:
-    """Strikes the tables of a run off the list: whoever finds them unlisted knows that they were not finished."""
+    """Strikes the tables of a run off the manifest's list: unlisted tables are recognised as unfinished."""
     with _ONE_WRITER:
         try:
             read_tracking(directory)
         except DamagedError:
-            # The list of files tells what the segments said; where there is none it is lost, and the runs will say so.
+            # The list of files repeats the results from segments; without a list they are lost, and the runs
+            # will say so.
             lost = {} if directory.inventory.verified else {"lost": True}
             directory.write_json(TRACKING, {"schema": SCHEMA, **lost, "runs": []})
         if directory.inventory.verified:
@@ -231,7 +232,7 @@ def note_tracking(directory: RunDirectory, summaries: Mapping[int, dict[str, Any
         entries = {int(entry["index"]): entry for entry in tracking["runs"]}
         listed: dict[str, Any] = {}
         for index, summary in summaries.items():
-            # Tracking again knows records only: what their segments told is kept from before.
+            # Tracking again reads records only: results from segments are copied from before.
             files: dict[str, Any] = summary.get("files", {})
             told = [entries[index]] if index in entries else []
             told += [entry["segments"] for entry in files.values() if "segments" in entry]
@@ -265,7 +266,7 @@ def read_tracking(directory: RunDirectory) -> dict[str, Any]:
         directory.inventory.check([path])
     elif not path.exists():
         return {"schema": SCHEMA, "runs": []}
-    # A file that has to be there is damage where it is not; any other is made anew by whoever misses it.
+    # A required file that is missing is damage; any other is made anew when it is needed.
     cure = (
         f"`wiregauge track {directory.root}` makes it again from the records"
         if held

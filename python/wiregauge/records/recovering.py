@@ -115,7 +115,7 @@ def _finish(directory: RunDirectory) -> None:
         for entry in tracking["runs"]:  # killed between the last hash and the end of its spool
             shutil.rmtree(directory.spool(entry["index"]), ignore_errors=True)
     directory.save()
-    # Where tasks of a cluster worked for the testmaster: nobody waits for them any more.
+    # Spools of cluster tasks, for which nobody waits any more.
     for left_over in (directory.root / "spool").glob("cluster-*"):
         shutil.rmtree(left_over, ignore_errors=True)
     with contextlib.suppress(OSError):

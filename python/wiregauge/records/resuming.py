@@ -1,4 +1,4 @@
-"""Going on with a campaign that did not come to its end: what came later is added, what is to be repeated set aside."""
+"""Resumes an unfinished campaign: adds records that arrived later, and sets aside runs that are to be repeated."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ def resumed(root: Path) -> RunDirectory:
 
 
 def _set_aside(directory: RunDirectory, missing: Iterable[int]) -> None:
-    """Moves what there is of runs that are to be repeated, and their entries.
+    """Moves the files and entries of runs that are to be repeated.
 
-    The manifest says so first. Whoever is killed meanwhile leaves files in their old places that are on no list; the
-    next to come moves them.
+    The manifest lists the moves first. If the process is killed meanwhile, unlisted files remain in their old places;
+    the next resumption moves them.
     """
     before = directory.manifest.setdefault("interrupted", [])
     for entry in [one for one in directory.runs if one["state"] != "complete"]:
@@ -103,7 +103,7 @@ def _move_aside(directory: RunDirectory, index: int, folder: Path) -> None:
 
 
 def _name_aside(directory: RunDirectory, path: Path) -> str:
-    """Its kind, and what tells it from others of this kind."""
+    """A unique name of a set-aside file: its kind, and its part where there are several of the kind."""
     kind, _, rest = directory.name_of(path).partition("/")
     part = rest.rpartition("/")[2]
     return f"{kind}{path.suffix}" if part.startswith("run-") else f"{kind}-{part}"

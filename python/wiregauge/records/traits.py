@@ -21,12 +21,12 @@ class Traits:
     one_clock: bool = False
     """End systems read one clock, but for those that the test gives a clock of their own."""
     tapped: bool = False
-    """Records are what taps saw, not what end systems did: without a tap nobody knows what an end system did."""
+    """Records are from taps, not from end systems: without a tap the actions of an end system are unknown."""
     driver: str = "not known"
     """The interface drivers that frames pass, as calibrations name them."""
     switches: str = ""
-    """Who plays what is between the end systems of a bench on one machine: `kernel`, by its bridges, or `model`, the
-    simulator's engine in real time. Empty: nobody here, or it was not asked."""
+    """The network between the end systems of a bench on one machine: `kernel` for its bridges, `model` for the
+    simulator's engine in real time. Empty: none on this machine, or not recorded."""
 
     @property
     def between(self) -> str:
@@ -43,7 +43,7 @@ def traits_of(manifest: Mapping[str, object]) -> Traits:
     found = manifest.get("traits")
     stated = found if isinstance(found, dict) else {}
     driver = str(stated.get("driver", Traits().driver))
-    # There was nobody else before it was stated.
+    # The only network before the trait was recorded.
     switches = "kernel" if driver == "veth" else ""
     return Traits(
         virtual_time=stated.get("virtual_time") is True,

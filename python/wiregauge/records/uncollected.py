@@ -1,4 +1,4 @@
-"""Without the search for garbage that refers to itself, where millions of objects are made that are all kept."""
+"""Suspends the garbage collector's search for cycles while millions of lasting objects are made."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["uncollected"]
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Within the block nothing is searched for unreachable cycles; what nobody refers to is freed at once, as ever.
+    """Suspends the search for unreachable cycles within the block; unreferenced objects are still freed at once.
 
     The search walks over all objects again and again while their number grows: of a run of very many flows it took a
     third of the time of judging, and found nothing.

@@ -1,4 +1,4 @@
-"""Every file of a run directory against what its manifest says: what is damaged, missing, foreign or unfinished."""
+"""Compares every file of a run directory with its manifest: damaged, missing, foreign or unfinished files."""
 
 from __future__ import annotations
 

@@ -157,7 +157,8 @@ def _steps(
     around: Surroundings,
     medians: Mapping[Key, float],
 ) -> dict[tuple[int, int, int], tuple[tuple[Step, ...], float]]:
-    """For each chosen message (flow, receiver, sequence): its steps, and how much longer its route usually takes than the shortest, ns."""
+    """For each chosen message (flow, receiver, sequence): its steps, and the usual excess of its route over the
+    shortest, ns."""
     path = directory.records(run.plan.index)
     if path is None:
         return {}
