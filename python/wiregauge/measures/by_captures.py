@@ -13,10 +13,10 @@ __all__ = ["by_captures"]
 
 
 def by_captures(flow: FlowResult, entry: RunEntry) -> FlowResult:
-    """The flow with what captures tell of it besides its messages: how many came and were lost at least, and holes.
+    """The flow with figures from captures: the least numbers of arrived and lost messages, and holes.
 
-    A frame that is behind the device and was not before it shows that the capture before it lacks some, and those that
-    were lost are not among the frames that it has.
+    A frame behind the device that was not before it shows that the capture before it lacks frames, and possibly lost
+    ones.
     """
     compared = entry.passive
     taps = [tap for tap in entry.taps if tap.node == flow.plan.source and tap.dropped]

@@ -1,4 +1,4 @@
-"""Between what a figure may be for all that the instrument of its flow tells, apart from chance.
+"""The range of a figure within the errors of its flow's instrument, apart from chance.
 
 A one-way time is read off two clocks. By how much their difference may be wrong is a bound, not a spread: no averaging
 reduces it, and the truth may lie anywhere within it (RFC 7679, 3.7.3). What is not known is not bounded, and every
@@ -142,7 +142,7 @@ def with_late_release(figure: Quantity, flow: FlowResult, most: float) -> Range 
 
 
 def by_clocks(figure: Quantity, flow: FlowResult, *, exact: bool) -> Range | None:
-    """Between what a figure may be for all that clocks and timestamps tell; None where they leave nothing open."""
+    """The range of a figure within the errors of clocks and timestamps; None where they leave nothing open."""
     if figure.measure in _VARIATIONS:
         return _of_variation(figure, flow)
     latency = flow.summaries.get("latency")

@@ -44,7 +44,7 @@ def evaluate(directory: Recorded, in_full: Collection[int] = ()) -> Judgement:
 def _state(manifest: Mapping[str, object]) -> tuple[str, str | None]:
     state, reason = str(manifest.get("state")), manifest.get("reason")
     if state == "running":
-        # Only the directory's lock tells a killed testmaster from a living one, and that is the opener's to see.
+        # A killed testmaster is told from a running one by the directory's lock only, which `open` looks at.
         return state, "its testmaster has not finished it"
     return state, str(reason) if reason else None
 

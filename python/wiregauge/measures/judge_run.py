@@ -169,7 +169,7 @@ def _evidence(
         reason=entry.reason or None,
         agents=agents,
         clock_uncertainty_ns=max(related, default=None),
-        # Where nobody timestamped there is no clock to know.
+        # Without a timestamp at an end, its clock need not be known.
         clocks_missing=sorted(ends - clocks.offsets.keys() - set(reading.unseen)),
         flows=flows or (),
         tracked=flows is not None and tracked is not None,
@@ -206,7 +206,7 @@ def _by_flow(tracked: TrackedRun | None) -> dict[tuple[int, int | None], Tracked
 
 
 def _by_known_clocks(flow: FlowResult, clocks: RunClocks, unseen: Collection[str]) -> FlowResult:
-    """The flow without what lies between clocks that nobody compared; where an end has no clock, nothing does."""
+    """The flow without values between clocks that were not compared; an end without a tap has no clock."""
     apart = frozenset(hop.switch for hop in flow[HOPS]) & clocks.apart
     compared = clocks.related(flow.plan) or bool({flow.plan.source, flow.plan.destination} & set(unseen))
     if compared and not apart:

@@ -1,4 +1,4 @@
-"""Runs of very many flows: which flows are told in full, and who stands for the others.
+"""Runs of very many flows: choice of the flows that are shown in full.
 
 Nobody reads 65 000 flows one by one, and no browser shows them. Where a run has more than `MANY` flows, tables and the
 page show those that lost most, took longest, or failed a limit, in full; every flow has one line with its main figures
@@ -18,21 +18,21 @@ from wiregauge.measures.metrics.judgement import FlowResult, Judgement, RunResul
 __all__ = ["MANY", "are_many", "is_large", "large_run", "narrowed", "only", "worst_flows"]
 
 MANY = 2_000
-"""Flows of a run, counted per receiver, up to which all are told in full."""
+"""Number of flows of a run, counted per receiver, up to which all are shown in full."""
 MOST_OF_EACH = 20
-"""Flows that are told in full for each reason."""
+"""Number of flows that are shown in full for each reason."""
 
 Flow = tuple[int, str]
 """Its number and its receiver."""
 
 
 def are_many(flows: Sequence[object]) -> bool:
-    """Whether these flows of a run are more than are told in full."""
+    """Whether these flows of a run are too many to show all in full."""
     return len(flows) > MANY
 
 
 def large_run(run: RunResult) -> bool:
-    """Whether a run has more flows than are told in full."""
+    """Whether a run has too many flows to show all in full."""
     return are_many(run.flows)
 
 
@@ -75,7 +75,7 @@ _REASONS: dict[str, Callable[[FlowResult], float]] = {
     ),
     "most messages": lambda flow: flow.counts["sent"],
 }
-"""Why a flow is told in full, and by what it is compared with others; one with zero is nobody's worst.
+"""Reasons to show a flow in full, with the figure by which flows are ranked; flows with 0 are not chosen.
 
 Whatever happened to any message happened to one of a flow that is told in full, and a percentile that any flow
 supports is one that such a flow does: what tables say of "no flow" is true of all.

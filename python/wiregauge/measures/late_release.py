@@ -84,7 +84,7 @@ class LateRelease:
         hosts = (flow.destination, *([flow.source] if flow.relayed else []))
         late = [one.max_ns for one in self.network.releases if one.end_system in hosts and one.frames]
         known = [inf if one is None else one for one in late]
-        # Both are told in whole nanoseconds, rounded down.
+        # Both are rounded down to whole nanoseconds.
         return max(known, default=0.0) + self.network.most_moved_ns + 2
 
 

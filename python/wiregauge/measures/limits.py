@@ -55,9 +55,9 @@ OF_SENDS = frozenset(
         "bag_violations",
     }
 )
-"""Measures of what a sender did: of a send that was due and never made nobody knows them."""
+"""Measures of a sender's actions: undetermined for a send that was due and never made."""
 OF_SILENCES = frozenset({"receive_period", "receive_period_jitter", "goodput"})
-"""Measures of how arrivals follow one another, to which an open silence belongs."""
+"""Measures of the sequence of arrivals, which include open silences."""
 Result = Literal["pass", "fail", "undecided"]
 
 
@@ -80,7 +80,7 @@ def judge_limits(
 ) -> tuple[LimitResult, ...]:
     """One result per limit and flow it applies to; a limit on the run as a whole has flow None.
 
-    Of a run that is not `fit` to judge, an INVALID one, nothing is decided: figures are told, and no pass or fail.
+    Limits on an INVALID run, which is not `fit` to judge, are undecided: the figures are given without pass or fail.
     """
     of_flow: dict[int, list[FlowResult]] = {}
     for flow in flows:
@@ -370,9 +370,9 @@ def _sketch(of: str, flow: FlowResult) -> Sketch | None:
 
 
 def never_sent(figure: Quantity, flow: FlowResult) -> int:
-    """Messages that were planned and never sent, as far as a figure would have a value of each and is without it.
+    """Number of messages that were planned and never sent, for a figure that would have a value of each and lacks it.
 
-    Where the plan tells when each was due the receiver's silence has them already (`silences.unsent`).
+    Where the plan gives their due times, the receiver's silence includes them already (`silences.unsent`).
     """
     of_sends = figure.measure in OF_SENDS or figure.statistic.startswith("intended-")
     if of_sends or (figure.measure in OF_SILENCES and not flow.unsent_in_silences):

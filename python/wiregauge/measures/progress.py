@@ -1,4 +1,4 @@
-"""How far judging, explaining and drawing are, for whoever wants to show it; without a listener nothing is told."""
+"""Progress of judging, explaining and drawing, reported to a listener if there is one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ _LISTENER: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 @contextmanager
 def heard(by: Listener) -> Iterator[None]:
-    """`by` is told of each piece of work that this thread does meanwhile: what it is, and which share of it is done."""
+    """Reports each piece of work of this thread within the block to `by`: its name, and the share of it that is
+    done."""
     token = _LISTENER.set(by)
     try:
         yield

@@ -29,7 +29,7 @@ def flow_quantities(flow: FlowResult) -> Iterator[Quantity]:
 
 
 def percentile_names(summary: Summary) -> tuple[str, ...]:
-    """The percentiles of a summary in ascending order: those always told, and those that a limit names."""
+    """The percentiles of a summary in ascending order: those always printed, and those that a limit names."""
     return tuple(summary.percentiles) or tuple(QUANTILES)
 
 

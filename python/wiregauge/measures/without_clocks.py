@@ -1,4 +1,4 @@
-"""Takes out of a flow what lies between clocks that nobody compared: it is not determined, whatever it seems."""
+"""Removes values between uncompared clocks from a flow: they are not determined, whatever they seem."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ class BriefShown(TypedDict):
 
 
 BRIEF = ("latency", "rtt", "period")
-"""Distributions that are told of every such flow."""
+"""Distributions that every such flow has."""
 
 
 def brief_summary(summary: Summary | None) -> SummaryShown | None:

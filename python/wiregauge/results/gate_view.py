@@ -1,4 +1,5 @@
-"""When gates and windows of an output port are open, for the timeline: what the plan says, by the node's own clock."""
+"""Intervals in which gates and windows of an output port are open, for the timeline: by plan and the node's own
+clock."""
 
 from __future__ import annotations
 

@@ -32,15 +32,14 @@ def judge(
     in_full: Collection[int] = (),
     held: bool = False,
 ) -> Judgement:
-    """Judges everything in `run_dir` and writes `measures.json` there, and the extremes that pictures draw.
+    """Judges everything in `run_dir` and writes `measures.json` there, and the extremes that figures draw.
 
-    Of a run with more flows than `large.MANY`, latency between every two points is judged of the flows `in_full` only,
+    In a run with more flows than `large.MANY`, latency between every two points is judged only for the flows `in_full`,
     by number, or where a limit is on it.
 
-    A directory that cannot be written (an archive, a full disk) is still judged, and what was there stays: `unkept` is
-    told so in a sentence for the user; unless somebody listens it is a warning. `held`: the caller holds the directory.
-    Raises RunDirectoryError, whose text is
-    such a sentence, when the directory cannot be read.
+    A directory that cannot be written (an archive, a full disk) is still judged and stays unchanged: `unkept` gets a
+    sentence for the user, by default as a warning. `held`: the caller holds the directory's lock. Raises
+    RunDirectoryError, whose text is such a sentence, when the directory cannot be read.
     """
     directory = open_recorded(run_dir)
     with uncollected() if any(are_many(run.flows) for run in directory.plan.runs) else nullcontext():

@@ -64,7 +64,7 @@ class Queues:
 
     shapes: tuple[QueueShape, ...] = ()
     unpaired: int = 0
-    """Frames that left a switch and of which no record, or none in memory any more, tells when they came."""
+    """Number of frames that left a switch without a record, in memory at least, of their arrival."""
 
 
 def queues(directory: Recorded, plan: RunPlan) -> Queues:
@@ -182,7 +182,7 @@ class _Level:
         t, size, count = self._held
         if len(t) <= _PER_MARK * QUEUE_MARKS:
             return self._held
-        # Twice as wide makes one stretch of two, so what was kept of each is what is to be kept of both.
+        # Doubling the width merges pairs of stretches: their extremes are the extremes of both.
         while (int(t[-1]) - self._begin) // self._width >= QUEUE_MARKS:
             self._width *= 2
         kept = extremes((t - self._begin) // self._width, size, count)

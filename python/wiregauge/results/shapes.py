@@ -37,9 +37,9 @@ Floats = NDArray[np.float64]
 MARKS_AGAINST_TIME = 24_000
 """Marks in all views against time together; beyond it each column keeps its extremes only."""
 MOST_FLOWS = 12
-"""Flows that are drawn: more lines in one panel than colours and dashes tell apart say nothing."""
+"""Number of flows that are drawn: colours and dashes cannot tell more lines in one panel apart."""
 MOST_RUNS = 24
-"""Runs that are drawn against time."""
+"""Number of runs that are drawn against time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,8 @@ def headline(judgement: Judgement) -> str:
 
 
 def _valid(judgement: Judgement) -> str:
-    """That the run can be believed. Under a verdict that is no PASS, and beside losses, nobody is to read it as one."""
+    """A sentence that the run is valid, worded so that it is not read as a PASS under another verdict or with
+    losses."""
     if judgement.verdict in ("FAIL", "UNDECIDED"):
         limits = [limit for run in judgement.runs for limit in run.limits]
         told = [
@@ -262,7 +263,7 @@ _WIDE = (
 )
 _NARROW = ("sent", "lost", "p50", "p99", "max")
 _BESIDE = {_WIDE: ("p50", "p99"), _NARROW: ("p50",)}
-"""Percentiles of the other main measures, which a flow may have beside its latency."""
+"""Percentiles of the other main measures that a flow may have besides its latency."""
 
 
 def _with_asked(judgement: Judgement, columns: tuple[str, ...]) -> tuple[str, ...]:
@@ -381,7 +382,7 @@ def _cells(flow: FlowResult, *, intervals: bool) -> dict[str, str]:
 
 
 def _lost(flow: FlowResult) -> str:
-    """Messages that are lost, and of how many more nobody can tell."""
+    """The number of lost messages, and of those that may be lost."""
     least = "≥ " if flow.lost > flow.counts["lost"] else ""
     return f"{least}{flow.lost}" + (f" + {flow.open_ended}?" if flow.open_ended else "")
 

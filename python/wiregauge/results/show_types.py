@@ -140,7 +140,7 @@ class Whole(Shown):
 
 
 class _Parts(Whole):
-    """Pulls in what stands beside a part under one and the same key."""
+    """A helper type for the schema of parts that share one key."""
 
     flow_met: FlowMetShown
     flow_rest: FlowRestShown
@@ -208,7 +208,7 @@ def _add_brief(parts: dict[str, Any], flow: dict[str, Any]) -> None:
 
 
 def _joined(parts: dict[str, Any], name: str, *others: str) -> dict[str, Any]:
-    """Parts of one object, told by several types, as one."""
+    """Several types of the parts of one object, merged."""
     whole: dict[str, Any] = parts[name]
     for other in map(parts.pop, others):
         whole["properties"] |= other["properties"]

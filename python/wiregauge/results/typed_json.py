@@ -1,4 +1,4 @@
-"""Objects of JSON made from the types of what is printed, and their JSON Schemas: a key is told in one place.
+"""JSON objects and their JSON Schemas, both from typed definitions: each key is declared once.
 
 A `TypedDict` lists the keys of an object. Each is the attribute of its name, with or without the unit at its end, or
 what `From` says; `filled` reads them off the results, and `json_schema` makes the schema of the same type.
@@ -44,10 +44,10 @@ Read = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class From:
-    """In the annotation of a key: where its value is.
+    """The source of a key's value, in its annotation.
 
-    A path of attributes, `plan.id`, is None from where one of them is None on, and its end is made what the type
-    says. A function is given the source and returns what is printed.
+    A path of attributes, `plan.id`, is None from where one of them is None on, and its end is converted to the
+    annotated type. A function is given the source and returns the value.
     """
 
     where: str | Read

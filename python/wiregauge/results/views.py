@@ -107,7 +107,7 @@ class Views:
     queues_left_out: int = 0
     """Ports with a queue that are not drawn."""
     unpaired: int = 0
-    """Frames that left a switch and are in no queue, since nothing tells when they came."""
+    """Number of frames that left a switch and are in no queue, since their arrival is unknown."""
 
 
 def views(judgement: Judgement) -> Views:
@@ -180,7 +180,7 @@ _KEY = ("flow", "sequence", "returning", "warm_up", "node")
 
 
 def _windows(directory: Recorded, plan: RunPlan, apart: Collection[int]) -> tuple[FrameWindow, ...]:
-    """Around the slowest messages; of flows that are `apart` none, as their times are by clocks nobody compared."""
+    """Windows around the slowest messages; none for flows that are `apart`, whose clocks were not compared."""
     messages, records = directory.scan(plan.index), directory.records(plan.index)
     if messages is None or records is None:
         return ()

@@ -191,7 +191,7 @@ def _nothing(base: Judgement, new: Judgement) -> str:
 def _names(
     base: Judgement, new: Judgement, base_at: Mapping[str, str], new_at: Mapping[str, str]
 ) -> tuple[str, str]:
-    """Short names of the sides that tell them apart: the directories' own, else their paths, and what was chosen."""
+    """Distinct short names of the sides: those of the directories, else their paths, and the chosen part."""
     first, second = base.directory.resolve(), new.directory.resolve()
     short = first.name != second.name
     names = []
@@ -252,13 +252,13 @@ def _drafts(point: PointPair, flows: Sequence[FlowPair], rules: Rules, sides: _S
 
 
 _TOGETHER = 500
-"""Flows whose series are asked together what they remember."""
+"""Number of flows whose series are analysed for autocorrelation in one batch."""
 
 
 def _remembering(
     point: PointPair, pair: FlowPair, rules: Rules, sides: _Sides, *, in_full: bool
 ) -> Iterator[Floats | Flags]:
-    """The series of a pair whose memory will be asked for; very long ones are not held twice."""
+    """The series of a pair whose autocorrelation will be needed; very long ones are not held twice."""
     for name in common(pair):
         wanted = wanted_statistics(pair, name, rules, in_full=in_full)
         series = _series(name, point, pair, sides)
@@ -281,7 +281,7 @@ def _remembering(
 
 
 _LONG = 4096
-"""Values of a series above which it is asked alone."""
+"""Number of values above which a series is analysed alone."""
 
 
 def _draft(point: PointPair, pair: FlowPair, rules: Rules, sides: _Sides, *, in_full: bool) -> _Draft:
@@ -304,7 +304,7 @@ def _draft(point: PointPair, pair: FlowPair, rules: Rules, sides: _Sides, *, in_
 
 
 MOST_OF_EACH = 20
-"""Flows with each verdict that are told in full where there are many."""
+"""Number of flows with each verdict that are shown in full where there are many."""
 
 
 def _in_full(

@@ -168,9 +168,9 @@ class ShareShift:
 
 @dataclass(frozen=True, slots=True)
 class FlowComparison:
-    """One flow beside its partner. `said` is what differs between the two besides the figures.
+    """A pair of flows compared. `said` lists their differences besides the figures.
 
-    Where it is not told `in_full`, `measures` are those that are judged, with the figures that are.
+    Where it is not shown `in_full`, `measures` are only the judged ones, with the judged figures.
     """
 
     base: FlowResult
@@ -243,7 +243,7 @@ class FlowComparison:
 
 @dataclass(frozen=True, slots=True)
 class PointComparison:
-    """Two points beside each other; `axes` is what they have in common."""
+    """A pair of points compared; `axes` are the values that both share."""
 
     base: PointResult
     new: PointResult
@@ -329,7 +329,7 @@ class Comparison:
 
     @property
     def open(self) -> bool:
-        """Whether something found no answer that is asked of every comparison, or by a threshold."""
+        """Whether a figure that every comparison or a threshold needs is undecided."""
         shifts = [shift for flow in self.flows for _, shift in flow.judged]
         dropped = [part for flow in self.flows for part in flow.dropped]
         return (
@@ -340,7 +340,7 @@ class Comparison:
 
     @property
     def exit_code(self) -> int:
-        """No answer where a side is unfit, or something that is asked for is undecided."""
+        """The exit code: no answer where a side is unfit, or a required figure is undecided."""
         return exits.exit_code(
             answered=not self.unfit,
             failed=self.verdict == "worse" or (self.equivalence and self.verdict == "better"),
@@ -351,8 +351,8 @@ class Comparison:
 def unanswered(statistic: str, verdict: Verdict | None, basis: Basis | None, tolerance: float | None) -> bool:
     """Whether an undecided figure leaves the comparison without an answer.
 
-    One that a threshold names does; so does a mean that too few values tell nothing of, and messages that were struck
-    in too few events to tell. That the highest percentile tells nothing leaves those below it.
+    A figure named by a threshold does; so do a mean over too few values, and messages affected in too few events. An
+    undecided highest percentile leaves those below it.
     """
     if verdict != "undecided":
         return False

@@ -1,6 +1,6 @@
 """Differences of two run directories in bench, program, host, network and traffic.
 
-A difference of figures means something only beside these, so every one is a sentence and none is left out silently.
+Without them a difference of figures cannot be interpreted, so each is a sentence and none is left out silently.
 """
 
 from __future__ import annotations

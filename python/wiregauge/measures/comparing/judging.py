@@ -198,7 +198,7 @@ def row_verdict(
 
 
 def grouped(names: Iterable[str]) -> str:
-    """Names of figures with the measure said once: `latency.mean, p10 and rtt.p99`."""
+    """Names of figures with each measure named once: `latency.mean, p10 and rtt.p99`."""
     by_measure: dict[str, list[str]] = {}
     for name in names:
         measure, _, statistic = name.rpartition(".")

@@ -13,7 +13,7 @@ Point = Mapping[str, str]
 
 
 class MatchError(ValueError):
-    """The two sides cannot be laid beside each other as asked; the text is a sentence with the cure."""
+    """The two sides cannot be paired as requested; the text is a sentence with the cure."""
 
 
 @dataclass(frozen=True, slots=True)

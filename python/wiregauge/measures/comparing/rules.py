@@ -116,7 +116,7 @@ def judged_figures(pair: FlowPair, rules: Rules) -> int:
 
 
 def wanted_statistics(pair: FlowPair, name: str, rules: Rules, *, in_full: bool) -> tuple[str, ...]:
-    """The statistics of a measure: all, or those that are judged and a few beside them (`FlowComparison`)."""
+    """The statistics of a measure: all, or the judged ones and a few more (`FlowComparison`)."""
     every = every_statistic(pair, name)
     if in_full:
         return every

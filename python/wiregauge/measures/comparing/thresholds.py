@@ -31,7 +31,7 @@ _FORM = re.compile(
 
 
 class ThresholdError(ValueError):
-    """A threshold cannot be read; the text is a sentence that says what it may be."""
+    """A threshold cannot be parsed; the text is a sentence with the permitted forms."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,8 +30,8 @@ from wiregauge.stats import Estimate
 from wiregauge.terminal import exits
 
 STATISTICS = ("mean", "p50", "p99")
-"""Statistics of latency and round trip that are followed without being asked for. Beside them are the greatest value,
-where no threshold is on the measure, and `lost`."""
+"""Statistics of latency and round trip that are followed by default, besides the maximum, where no threshold is on
+the measure, and `lost`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +73,10 @@ class TrendSeries:
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """A history, oldest run first. `unfit` says, by run, why it takes no part; `missing` lists what was not found.
+    """A history of runs, oldest first. `unfit` gives the reason why a run is excluded; `missing` lists what was not
+    found.
 
-    `gone` is what the last fit run before has and the newest has not: of that nothing is decided. `pairs`: by run, the
+    `gone`: figures of the last fit run before that the newest lacks; they are not decided. `pairs`: by run, the
     comparison with the only run that it is judged against.
     """
 

@@ -45,9 +45,9 @@ class TrendPoint:
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """How the points of one figure are judged. By run: its interval at the joint level, the bound of its clocks and
-    timestamps, of a share how it came about, what the comparison with the only run before says of it, and where it is
-    the greatest value, all values."""
+    """Parameters for judging the points of one figure. By run: its interval at the joint level, the bound of its
+    clocks and timestamps, the counts behind a share, the comparison with the only run before, and for a maximum all
+    values."""
 
     measure: str
     threshold: Threshold | None

@@ -1,4 +1,4 @@
-"""The one definition of every measure: whoever tells of measures, compares or limits them goes by these.
+"""The definition of every measure, used by all code that shows, compares or limits measures.
 
 To add one: CONTRIBUTING.md, "Where things go".
 """

@@ -67,7 +67,7 @@ class Definition:
     needs: Needs = ""
     """A property that a flow must have to have the measure; unplanned frames are counted per run."""
     every_message: bool = False
-    """Whether it is over all messages sent, and so says nothing where an end of the flow has no tap."""
+    """Whether it covers all messages sent, and so is undetermined where an end of the flow has no tap."""
     of: str = ""
     """Plural noun for the events that can show it: without any it has no figure. Empty: values of messages."""
     least: int = 1

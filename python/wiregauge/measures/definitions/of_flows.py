@@ -1,6 +1,6 @@
-"""Definitions of what a flow as a whole met: contracts, counts, shares, order, deadlines, rates.
+"""Definitions of measures of a flow as a whole: contracts, counts, shares, order, deadlines, rates.
 
-What `flow_measures` brings of its own is defined there, beside how it is found.
+Measures of `flow_measures` are defined there, with their computation.
 """
 
 from __future__ import annotations

@@ -233,7 +233,7 @@ def _from_noise(directory: Recorded, run: RunResult) -> Iterator[Event]:
 
 
 def _from_clocks(directory: Recorded, run: RunResult) -> Iterator[Event]:
-    """Changes of state that the programs told which keep the clocks."""
+    """State changes that clock synchronisation programs reported."""
     path = directory.clocks(run.plan.index)
     if path is None:
         return

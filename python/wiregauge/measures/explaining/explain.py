@@ -23,11 +23,11 @@ from wiregauge.measures.progress import reached
 from wiregauge.measures.sketched.outcomes import of_receiver
 
 WORST = 10
-"""Messages of each flow that are explained, unless told otherwise."""
+"""Messages of each flow that are explained by default."""
 ALONE = 150_000
-"""Values of a flow whose search takes so much memory that there is none beside it."""
+"""Number of values of a flow whose search needs so much memory that it runs alone."""
 SEARCH = 0.6
-"""Share of the work on a flow that the search for modes and changes is; the rest is for its worst messages."""
+"""Share of the search for modes and changes in the work on a flow; the rest is for its worst messages."""
 TIMESTAMP_NS = 1.0
 """Resolution of timestamps, at least."""
 
@@ -203,7 +203,7 @@ def explain_series(measure: str, series: Series, resolution: float = TIMESTAMP_N
     for change in course.changes:
         if change.kind == "level":
             rest = np.where(t >= change.at, rest - (change.after - change.before), rest)
-    # Recurrence and steps are no chance: how much a value is worth is told by what is left without them.
+    # Recurrence and steps are not random: the effective number of values follows from the residuals.
     worth = stats.worth_of(rest)
     known = int(np.isfinite(series.value).sum())
     worth *= known / max(len(rest), 1)

@@ -97,9 +97,9 @@ class Neighbour:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Clock of the destination less that of the source at the time, and usually (median over the run), ns.
+    """Clock of the destination minus clock of the source at the time, and usually (median over the run), ns.
 
-    `source` says who knows: `truth` (a simulation), `exchange` (measured, and out of the message's time already),
+    `source` is the origin: `truth` (a simulation), `exchange` (measured, and taken out of the message's time already),
     `manifest` (known to the testmaster, for the run as a whole).
     """
 
@@ -131,7 +131,7 @@ class WorstMessage:
     excess: float
     steps: tuple[Step, ...]
     partners: tuple[Partner, ...]
-    """The first of them; `partner_count` says how many there are, and what is said of them is of all."""
+    """The first partners; `partner_count` is the number of all, and sentences are about all."""
     partner_count: int
     neighbours: tuple[Neighbour, ...]
     clock: Clock | None

@@ -33,7 +33,7 @@ _STRETCHES = 24
 _GOLDEN = 0.6180339887498949
 """Its multiples, whole parts off, are spread evenly and never come back: stretches lie at no period."""
 _AT_ONCE = 24
-"""Stretches asked for in one pass over the file."""
+"""Number of intervals read in one pass over the file."""
 COLUMNS = ("flow", "sequence", "returning", "warm_up", "node", "port", "length", "point", "reason", "time")
 
 Span = tuple[int, int]
@@ -290,7 +290,7 @@ def steps_of(
         if mine.height:
             reached = max(mine["to"].to_list())
             arrived = mine.filter(pl.col("to") == _wire(way))
-            # Both ways end at one application: which copy came is told by the wire.
+            # Both routes end at one application: the wire shows which copy arrived.
             at = min(
                 (start + took for start, took in arrived.select("start", "took").iter_rows()), default=2**63
             )

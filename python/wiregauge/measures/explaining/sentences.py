@@ -1,4 +1,5 @@
-"""The findings as sentences. Each says what, how much and how sure; figures keep no more digits than they are worth."""
+"""Findings as sentences. Each gives the finding, its size and certainty; figures have no more digits than are
+certain."""
 
 from __future__ import annotations
 

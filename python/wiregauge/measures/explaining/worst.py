@@ -36,9 +36,9 @@ from wiregauge.measures.metrics.series import Offsets
 BESIDE = 2
 """Neighbours shown before and after a message."""
 MOST_PARTNERS = 40
-"""Frames listed for a message, the first to hold the port first; what is said of them is of all."""
+"""Number of frames listed for a message, the first to hold the port first; sentences are about all of them."""
 WAITS = 2
-"""Ports of a message's way at which its partners are looked for: those that took most beyond the usual."""
+"""Ports of a message's route at which its partners are searched: those that took most beyond the usual."""
 OVERHEAD = 20
 """Bytes a frame occupies a line beyond its length: preamble, start delimiter and gap."""
 LONGEST = 9_100

@@ -43,9 +43,9 @@ Key = tuple[int, int]
 BATCH = 1 << 19
 """Rows of a table that are held at once."""
 DRAWN = frozenset({"latency", "rtt", "period", "send_error", "skew", "window_error", *COLUMNS})
-"""Measures whose extremes are kept, and `RESIDENCE`; those of others are found when they are asked for."""
+"""Measures whose extremes are stored, besides `RESIDENCE`; those of others are computed on request."""
 MESSAGES = "messages"
-"""The series of messages in the order of their numbers: of most measures a message has one value."""
+"""The series of messages in sequence order: most measures have one value per message."""
 RESIDENCE = "residence"
 """The series of passages through switches, which is named after its measure."""
 _PLACE = "place"
@@ -53,7 +53,7 @@ _OUTCOME = "outcome"
 _ALWAYS = ("flow", "life", "sequence", "warm_up", "outcome", "tx_app", "intended", "rx_app")
 
 _BESIDES = "tx_drv"
-"""Read only where neither the plan nor the application says when a message was sent."""
+"""Column that is read only where neither the plan nor the application gives the sending time."""
 
 
 def series_of(flow: FlowPlan) -> tuple[str, ...]:
@@ -108,7 +108,7 @@ def _steps(rows: pl.DataFrame, value: pl.Expr) -> tuple[Integers, Flags | None]:
 
 
 def _sent_at(rows: pl.DataFrame) -> Integers:
-    """When each message was sent; that of one that left no time at all is nobody's to know: where the one before is."""
+    """Sending time of each message, ps; a message without any time takes that of the message before."""
     at = rows["tx_app"]
     if at.null_count():
         known = rows.select(
@@ -119,7 +119,7 @@ def _sent_at(rows: pl.DataFrame) -> Integers:
 
 
 def _fates(rows: pl.DataFrame) -> tuple[Flags, Flags]:
-    """Which messages are lost, and of which nobody knows."""
+    """Flags of lost messages, and of those whose outcome is unknown."""
     if _OUTCOME not in rows.columns:
         nothing = np.zeros(rows.height, dtype=np.bool_)
         return nothing, nothing

@@ -1,7 +1,7 @@
-"""How a measure of a flow went over a run: any window of it in columns, of which each is exact.
+"""Time course of a measure of a flow: any window of it in columns, each of them exact.
 
-What is kept in the run directory (`keeping`) answers; where nothing is kept, as of small flows and of runs of older
-versions, the same is computed from the messages when it is first asked for.
+It is read from the run directory (`keeping`); for small flows and runs of older versions, which store nothing, it is
+computed from the messages on first use.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ class CourseShape:
 class Course:
     """One measure of one flow at one receiver in one run.
 
-    It is told by the blocks of a series, whose measure of the name `of` becomes the one of the course by `ns_of`, which
-    makes ns of ps and never lets a greater one become a lesser, or with `falling` never the other way round.
+    It is made from the blocks of a series: `ns_of` converts values of the measure `of` from ps to ns of this one; it is
+    monotonic, decreasing with `falling`.
     """
 
     def __init__(
@@ -230,7 +230,7 @@ class Courses:
         return known.get(series, [])
 
     def _look_up(self, flow: FlowPlan, series: str) -> None:
-        """Takes a series from the store, where that has it and was not asked before."""
+        """Reads a series from the store, unless it was read before or is not there."""
         known = self._levels.setdefault((flow.id, flow.receiver), {})
         if series not in known and not self._clocks.moved(flow):
             found = kept(self._directory, self._run, flow, series)
@@ -238,7 +238,7 @@ class Courses:
                 known[series] = found
 
     def _lacking(self, flow: FlowPlan) -> list[FlowPlan]:
-        """The flow, and those whose messages are in no store either and whose times are told likewise."""
+        """The flow, and those that are not stored either and whose times are corrected likewise."""
         found = []
         for key, other in self._flows.items():
             if self._clocks.moved(flow) == self._clocks.moved(other):

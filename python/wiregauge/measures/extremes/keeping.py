@@ -27,7 +27,7 @@ from wiregauge.stats.pyramid import NOTHING, Blocks, Extremes, levels
 __all__ = ["KEPT_FROM", "keep", "kept"]
 
 KEPT_FROM = 1 << 15
-"""Messages of a flow at a receiver from which its extremes are kept: those of fewer are found as fast as read."""
+"""Number of messages of a flow at a receiver from which its extremes are stored: smaller ones are computed as fast."""
 KIND, SCHEMA = "extremes", 2
 _PLACES = ("first", "past", "count", "begin", "end", "lost", "unknown")
 _PARTS = tuple(part.name for part in fields(Extremes))

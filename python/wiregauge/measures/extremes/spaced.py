@@ -1,4 +1,4 @@
-"""Times from one arrival to the next, in blocks: of instants that come nearly in order, whoever overtook whom."""
+"""Intervals between arrivals in blocks, from instants that come nearly in order."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ class Spaced:
         return min(self._met) - first, last - max(self._met)
 
     def _spaces(self, instants: Integers, before: int | None, place: int) -> Values:
-        """Instants in their order as elements; nobody knows what lies before the first where there is none `before`."""
+        """Instants in order as elements; without `before` the interval before the first is not known."""
         space = np.empty(len(instants), dtype=np.int64)
         space[1:] = instants[1:] - instants[:-1]
         space[0] = instants[0] - before if before is not None else 0

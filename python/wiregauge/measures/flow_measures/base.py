@@ -131,7 +131,7 @@ class FlowMeasure(Generic[T]):
         return self.none
 
     def without_clocks(self, flow: FlowResult, apart: Collection[str], *, compared: bool) -> T:
-        """The figures without values between clocks that nobody compared.
+        """The figures without values between clocks that were not compared.
 
         Those are the clocks of the two ends, unless `compared`, and the clocks of the switches `apart`.
         """

@@ -1,6 +1,6 @@
-"""Which frames of a flow came to a closed gate, and which missed a window: by the passages of switches and the plan.
+"""Frames of a flow that met a closed gate or missed a window, from the passages of switches and the plan.
 
-Nothing is asked of the bench. A passage has the instants at which a frame came and left by the switch's own clock, by
+No bench needs to report them. A passage has the instants at which a frame came and left by the switch's own clock, by
 which the gates go, and the plan says when they change (IEEE Std 802.1Q-2022, 8.6.9.1).
 """
 

@@ -140,7 +140,7 @@ def _pair_of(
 
 
 def _of_sketch(name: str, q: float, sketch: Sketch, sample: PairLatency | None) -> Percentile:
-    """A percentile of a sketch, with an interval if the sample tells the effective number of its values."""
+    """A percentile of a sketch, with an interval if the sample gives the effective number of its values."""
     own = sample.percentiles[name].worth if sample is not None else None
     worth = own if own is not None else sample.n_effective if sample is not None else None
     found = percentile(sketch, q, min(worth, float(sketch.n)) if worth is not None else 1.0)
@@ -150,9 +150,9 @@ def _of_sketch(name: str, q: float, sketch: Sketch, sample: PairLatency | None) 
 def pool_pairs(
     runs: Sequence[Sequence[PairLatency]], summaries: Mapping[str, Summary]
 ) -> tuple[PairLatency, ...]:
-    """Pairs of all repeats; what the `summaries` of the repeats already tell is taken from there.
+    """Pairs of all repeats; those in the `summaries` of the repeats are taken from there.
 
-    Percentiles of the others are those of all values, from what each run kept of them.
+    Percentiles of the others are those of all values, from the sketch of each run.
     """
     groups: dict[tuple[str, str], list[PairLatency]] = {}
     for pairs in runs:

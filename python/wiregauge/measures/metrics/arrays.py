@@ -24,7 +24,7 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Whole numbers, 0 where one is missing; `known` says where none is, and is None where none is missing at all."""
+    """Integer values, 0 where one is missing; `known` is False there, and None where none is missing."""
 
     values: Integers
     known: Flags | None
@@ -58,7 +58,7 @@ class Rows:
 
     frame: pl.DataFrame
     keeps: bool = True
-    """Whether what expressions make is remembered: of one flow nobody asks a second time."""
+    """Whether results of expressions are cached: a single flow uses each only once."""
     _columns: dict[str, Column] = field(default_factory=dict)
     _made: dict[str, NDArray[np.generic]] = field(default_factory=dict)
     _names: frozenset[str] | None = None

@@ -1,9 +1,8 @@
-"""In which order messages came: how far arrivals were overtaken, in bounded memory however many there are.
+"""Reordering of messages: how far arrivals were overtaken, in bounded memory however many there are.
 
 Messages come in the order of their numbers, in parts. Between two of them lies a *cut* where everything before it also
-arrived before everything after it; nothing of RFC 4737 reaches across a cut. So only what lies between two cuts
-and is more than one message needs a look; of the rest the latest numbers are kept, for an arrival may still overtake
-them.
+arrived before everything after it; nothing of RFC 4737 reaches across a cut. So only groups of several messages between
+two cuts are examined; of the rest the latest numbers are kept, for an arrival may still overtake them.
 """
 
 from __future__ import annotations

@@ -42,10 +42,10 @@ TABLE = 1 << 17
 
 @dataclass(frozen=True, slots=True)
 class SeriesRequest:
-    """A series in measured order, one value at least, and the statistics that are wanted of it beside its mean."""
+    """A series in measured order, one value at least, and the statistics requested besides its mean."""
 
     values: Floats | Callable[[], Floats]
-    """The values, or what makes them when their turn comes."""
+    """The values, or a function that makes them when they are needed."""
     quantiles: Mapping[str, float] = field(default_factory=dict)
     spread: bool = False
     """Also how far the values spread."""
@@ -184,7 +184,7 @@ def _of_many(asked: Sequence[SeriesRequest], known: dict[Key, Memory]) -> Iterat
 
 
 class _Alike:
-    """Which rows differ by a constant, or by their unit: they remember the same, and one of them is asked."""
+    """Groups of rows that differ by a constant or a unit only: they share their autocorrelation, computed once."""
 
     def __init__(self, rows: Floats, steps: Floats, known: dict[Key, Memory]) -> None:
         steps_from_first = np.rint((rows - rows[:, :1]) / steps[:, None]).astype(np.int64)

@@ -51,9 +51,9 @@ MOST_STATES = 1_000_000
 _ONCE = "two-way-traffic"
 """How the clocks of two captures are compared by the traffic that both have: its fastest message each way."""
 _UNKNOWN_NS = 1e9
-"""How far records are looked for whose clock nobody compared: clocks that a run can start by are no further apart."""
+"""Search range for records of uncompared clocks, ns: clocks by which a run can start are no further apart."""
 _DRAWN = 400
-"""Points of a picture of a clock."""
+"""Number of points in a figure of a clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,23 +62,23 @@ class RunClocks:
 
     offsets: Mapping[str, tuple[float, float]]
     wrong: Mapping[str, float]
-    """Nodes whose clocks the test makes imperfect and nobody compared, with the most they are off, ns."""
+    """The largest error, by node, of clocks that the test makes imperfect and that were not compared, ns."""
     tracks: Mapping[str, OffsetTrack] = field(default_factory=dict)
     measured: tuple[ClockResult, ...] = ()
     uncompared: tuple[str, ...] = ()
     """Nodes that exchanges were planned with but none came back from."""
     apart: frozenset[str] = frozenset()
-    """Nodes whose own ports were tapped by several clocks that nobody compared."""
+    """Nodes whose own ports were tapped by several clocks that were not compared."""
     shifted: Mapping[str, float] = field(default_factory=dict)
     """Offsets, by node, that an estimate took out of its times before they were recorded, ns."""
     together: Mapping[str, tuple[int, float]] = field(default_factory=dict)
     """PTP clocks by node: the domain, and the largest offset from its grandmaster, ns."""
     once: frozenset[str] = frozenset()
-    """Nodes whose clocks have one estimate of their offset for the whole run, which says nothing of how they drift."""
+    """Nodes whose clocks have one estimate of their offset for the whole run, so that their drift is unknown."""
     played: frozenset[str] = frozenset()
     """Switches and hubs that a host plays whose clock is none of the end systems': their times are by it."""
     played_ns: float | None = None
-    """Uncertainty of that clock against those of end systems, ns; None: nobody compared it."""
+    """Uncertainty of that clock against those of end systems, ns; None: not compared."""
 
     def apart_ns(self, one: str, other: str) -> float | None:
         """Bound of the offset between the clocks of two nodes after correction, ns; None where unknown."""
@@ -348,7 +348,7 @@ def corrected(
 
 
 def on_one_clock(records: pl.DataFrame, names: Sequence[str], clocks: RunClocks) -> pl.DataFrame:
-    """Records with their times in the reference's; those of nodes that nobody compared, as switches, stay."""
+    """Records with times on the reference's clock; those of uncompared nodes, such as switches, are unchanged."""
     if not clocks.tracks or records.is_empty():
         return records
     place = {name: number for number, name in enumerate(names)}

@@ -44,7 +44,7 @@ def bag_violations(
     senders = {flow.id: index[flow.source] for flow in links.values()}
     sender = pl.col("flow").cast(pl.Int64).replace_strict(senders, default=-1, return_dtype=pl.Int64)
     of = pl.col("node").cast(pl.Int64) == sender
-    # First what few records are; which of them are the sender's own is asked of those alone.
+    # The selective condition first; the sender is compared only for its results.
     on_wire = (pl.col("point").cast(pl.String) == "wire-send") & ~pl.col("returning")
     rows = read_columns(records, (*_COLUMNS, "node"), on_wire).filter(of).drop("node")
     found: dict[int, Conformity] = {}

@@ -1,4 +1,4 @@
-"""The plan as it is judged: a flow at each of its receivers, with the task of its sender beside it; times are ns."""
+"""The plan as it is judged: a flow at each of its receivers, with the task of its sender; times are ns."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Size:
 
 @lru_cache(maxsize=64)
 def _quantiles(asked: tuple[str, ...]) -> dict[str, float]:
-    """The percentiles always printed and those asked for; thousands of flows share them."""
+    """The percentiles always printed and those requested by limits; thousands of flows share them."""
     own = {name: q for name in asked if (q := quantile_named(name)) is not None}
     return dict(sorted((QUANTILES | own).items(), key=lambda one: one[1]))
 
@@ -85,7 +85,7 @@ def _of_pairs(asked: tuple[str, ...], of_pairs: tuple[str, ...]) -> dict[str, fl
 
 @dataclass(frozen=True, slots=True)
 class FlowPlan:
-    """A flow of one run at one receiver, with what its sender task was told. A multicast flow has one per receiver."""
+    """A flow of one run at one receiver, with its sender task. A multicast flow has one per receiver."""
 
     id: int
     protocol: str
@@ -139,12 +139,12 @@ class FlowPlan:
 
     @property
     def quantiles(self) -> dict[str, float]:
-        """The percentiles that are told of its measures: those always printed, and those that limits name."""
+        """The percentiles of its measures: those always printed, and those that limits name."""
         return _quantiles(self.asked)
 
     @property
     def pair_quantiles(self) -> dict[str, float]:
-        """The percentiles that are told of a pair of points."""
+        """The percentiles of a pair of points: those always printed, and those that limits name."""
         return _of_pairs(self.asked, self.asked_of_pairs)
 
     @property

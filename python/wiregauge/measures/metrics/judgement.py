@@ -55,7 +55,7 @@ class Grade(IntEnum):
 
 
 INDEPENDENT = "if losses are independent"
-"""None of n (or all) says nothing of how losses come: with bursts of ten on average the bound is ten times as high."""
+"""Assumption of a bound on none (or all) of n: with loss bursts of ten on average the bound is ten times as high."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +83,10 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class LineTime:
-    """The fastest message of a flow beside what the links on its way take (`line_time.line_time`)."""
+    """The fastest message of a flow compared with the time that links alone take (`line_time.line_time`)."""
 
     too_fast: bool
-    """Whether it was faster than that: then the links of the bench have not the rate of the plan."""
+    """Whether it was faster than that: then the links of the bench do not have the rate of the plan."""
     text: str
     """Both times, for people."""
     shown_by: str = ""
@@ -147,9 +147,9 @@ class FlowResult:
     redundant_discarded: int = field(default=0, metadata=_SUM)
     """Copies the receiver removed because that of the other network came first."""
     unseen: tuple[str, ...] = field(default=(), metadata=_FIRST)
-    """End systems of the flow without a tap: what was sent or lost there nobody knows, whatever the counts say."""
+    """End systems of the flow without a tap: sends and losses there are unknown, whatever the counts show."""
     uncompared: str = ""
-    """Why nothing between the clocks of its two ends is determined, where nobody compared them."""
+    """The reason why values between the clocks of its two ends are not determined; empty where they are."""
     clock_offset: tuple[float | None, float | None] | None = None
     """Range of receiver clock minus sender clock for such a flow, ns: least and most, as far as known."""
     lost_copies: Mapping[str, int] = field(default_factory=dict, metadata=_ADDED)
@@ -159,17 +159,17 @@ class FlowResult:
     clock_wanders: float = field(default=0.0, metadata=_MOST)
     """The most that this error may have drifted within the run, ns; it enters differences of times far apart."""
     lost_at_least: int = 0
-    """Messages that are certainly lost, whichever they are: of frames of one content nobody may know that."""
+    """Number of messages that are certainly lost, though frames of equal content may hide which."""
     came_at_least: int = 0
-    """Messages that certainly arrived, likewise."""
+    """Number of messages that certainly arrived, likewise."""
     holes: str = ""
-    """Why more messages may have been sent, and lost, than were seen; empty where nothing says so."""
+    """The reason why more messages may have been sent, and lost, than were seen; empty without one."""
     unsent_in_silences: bool = field(default=False, metadata=_ALL)
     """Whether sends that were due and never made are in the open silences of its arrivals (`silences.unsent`)."""
     settling: int = field(default=0, metadata=_SUM)
     """Values at the beginning of the measured part that differ from the rest (`Settling`), added over repeats."""
     line_time: LineTime | None = None
-    """None where nobody could tell, and of repeats together."""
+    """None where it cannot be determined, and for pooled repeats."""
     in_time: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """Figures that limits name, by name: between what they may be without what a played network was late by. None of
     figures that its lateness is not in, and of a network that is not played."""
@@ -192,7 +192,7 @@ class FlowResult:
 
     @property
     def open_ended(self) -> int:
-        """Messages besides these of which nobody can tell whether they were lost."""
+        """Number of further messages that may have been lost."""
         return max(self.counts["unknown"] - (self.lost - self.counts["lost"]), 0)
 
     @property
@@ -235,9 +235,9 @@ class Check:
 class LimitResult:
     """One limit of the test on one flow at one receiver in one run; figures in `unit`.
 
-    The observed figure decides: a count or an extreme is what happened, and of a percentile or mean it is the figure
-    of this run, whose 95 % interval (`low`, `high`; None where it has none, or on an open side) says how far another
-    run may lie off. `reason` says why a result is undecided, or why there is no figure.
+    The observed figure decides: a count or an extreme is what happened, and a percentile or mean is the figure of this
+    run, whose 95 % interval (`low`, `high`; None where it has none, or on an open side) shows how far another run may
+    lie off. `reason` explains an undecided result or a missing figure.
     """
 
     flow: int | None
@@ -265,8 +265,8 @@ class LimitResult:
     among: int = 0
     """How many of these there were."""
     instrument: tuple[float, float] | None = None
-    """Between what the figure may be for all that clocks, timestamps and a played network that was late tell; None
-    where they leave nothing open."""
+    """The range of the figure within the errors of clocks, timestamps and a late played network; None where they
+    leave nothing open."""
 
     @property
     def holds(self) -> bool:
@@ -409,20 +409,20 @@ class Judgement:
 
     @property
     def seed(self) -> int | None:
-        """The campaign's, as its manifest tells it."""
+        """The seed of the campaign, from its manifest."""
         seed = self.manifest.get("seed")
         return seed if isinstance(seed, int) else None
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """Attributes that were set beside the test's file, as they were written."""
+        """Attributes that were set outside the test's file, as they were written."""
         test = self.manifest.get("test")
         found = test.get("settings") if isinstance(test, dict) else None
         return tuple(map(str, found)) if isinstance(found, list) else ()
 
     @property
     def started(self) -> str | None:
-        """When the campaign began, as its manifest tells it."""
+        """The start time of the campaign, from its manifest."""
         started = self.manifest.get("started")
         return started if isinstance(started, str) else None
 

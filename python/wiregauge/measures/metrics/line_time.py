@@ -1,8 +1,8 @@
-"""Whether the messages of a flow took as long as the links on their way do: no frame is behind a line sooner.
+"""Checks whether a flow's messages took at least as long as the links on their way: no frame passes a line sooner.
 
 A bench whose links have no rate of their own (a pair of virtual interfaces) delivers sooner than any network of these
-links could, and nothing waits on it behind other frames as it would there. What was measured is then below the truth by
-an amount that nobody knows.
+links could, and nothing waits on it behind other frames as it would there. Measured times are then too short by an
+unknown amount.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def line_time(flow: FlowResult, wrong_clocks: Container[str] = ()) -> LineTime |
 
 
 def on_the_same_links(flows: Sequence[FlowResult]) -> list[FlowResult]:
-    """The flows, with what one shows of links told of all that leave by them: times of hosts may hide it in others."""
+    """The flows, with too fast links reported for all flows that leave by them: host times may hide it in others."""
     fast = [
         (flow, flow.line_time) for flow in flows if flow.line_time is not None and flow.line_time.too_fast
     ]

@@ -49,7 +49,7 @@ class ReleaseResult:
 
     @property
     def shown(self) -> dict[str, Percentile]:
-        """The percentiles that a reader is told, by name."""
+        """The percentiles that are shown, by name."""
         return {name: self.percentiles[name] for name in _SHOWN}
 
     @property
@@ -113,7 +113,7 @@ class NetworkResult:
     lost: int = 0
     """Frames that found no room, those that were too long among them."""
     foreign: tuple[ForeignFrames, ...] | None = None
-    """Frames of others; None: nobody counted them."""
+    """Foreign frames; None: not counted."""
     overlong: tuple[OverlongFrames, ...] = ()
     cost: Cost | None = None
     """None where it was not reported, or no frame came in."""

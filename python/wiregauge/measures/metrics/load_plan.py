@@ -13,9 +13,9 @@ from wiregauge.plan.tasks import Bursts, Exponential, Periodic
 __all__ = ["InjectPlan", "load_plans"]
 
 _FRAME_EXTRA: Final = 66
-"""Bytes on the wire beside the payload of a message, at least about: headers, FCS, preamble and gap."""
+"""Bytes on the wire besides the payload of a message, at least about: headers, FCS, preamble and gap."""
 _DRAWN: Final = 100
-"""Bursts of a load with drawn intervals that may come one upon the other, at most."""
+"""The most bursts of a load with drawn intervals that may follow one another immediately."""
 _FULL: Final = 0.99
 """Share of a link's rate from which on clocks may make a port one that is offered more than it sends."""
 _HARMLESS: Final = ("delay", "duplicate")
@@ -32,7 +32,7 @@ class InjectPlan:
     rate_bps: int
     """Rate of the link it leaves by, bit/s."""
     by_threads: bool = False
-    """Simulated threads send it, which make up for nothing: less than intended is what was asked for."""
+    """Whether simulated threads send it; they do not catch up, so that less than planned is intended."""
     due: float = 1.0
     """Share of its frames that the ports on its way have room for, by what the plan offers each of them."""
     least: float = 1.0

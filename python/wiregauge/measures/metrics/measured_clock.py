@@ -50,7 +50,7 @@ class ClockResult:
 
 @dataclass(frozen=True, slots=True)
 class WatchedClock:
-    """A clock that a synchronisation program kept or compared, as it was seen during a run; ns."""
+    """A clock that a synchronisation program steered or compared, as it was observed during a run; ns."""
 
     node: str
     source: str

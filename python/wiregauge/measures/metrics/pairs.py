@@ -70,7 +70,7 @@ class PairLatency:
     mean: float
     half_width: float | None
     percentiles: Mapping[str, Percentile]
-    """Those that are always told of a pair, and those that limits name."""
+    """The percentiles always printed for a pair, and those that limits name."""
     maximum: float
     bound: float
     """The part of `half_width` that no averaging reduces: clocks and timestamps."""
@@ -111,8 +111,8 @@ def pair_latencies(
 ) -> Pending[tuple[PairLatency, ...]]:
     """Every pair that any message has, in the order of the way, from rows in the order of sequence.
 
-    What `summaries` already tell of the same messages is taken from there. With `keep` the values of the others stay,
-    for repeats to be pooled.
+    Figures in `summaries` of the same messages are taken from there. With `keep` the values of the others are kept, so
+    that repeats can be pooled.
     """
     named = summaries or {}
     found: list[PairLatency | _Unknown | None] = []
@@ -142,7 +142,7 @@ def _pairs(part: Part, flow: FlowPlan) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class _Unknown:
-    """A pair that no measure tells of."""
+    """A pair that is no measure."""
 
     start: str
     end: str
@@ -212,7 +212,7 @@ class _Unknown:
 def known_pair(
     start: str, end: str, missing: int, summary: Summary, names: Iterable[str], bound: float
 ) -> PairLatency | None:
-    """The pair whose latency `summary` tells, with the percentiles of these names; None without values."""
+    """The pair whose latency is in `summary`, with the percentiles of these names; None without values."""
     if summary.minimum is None or summary.mean is None or summary.maximum is None:
         return None
     found = {name: summary.percentiles[name] for name in names}

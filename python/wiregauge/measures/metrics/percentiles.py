@@ -32,7 +32,7 @@ class Percentile:
 
 
 def needed_for(q: float) -> int:
-    """Values needed before a percentile is told: below the median as many as for its mirror above it."""
+    """Number of values that a percentile needs: below the median as many as its mirror above it."""
     return stats.samples_needed(max(q, 1 - q))
 
 

@@ -17,9 +17,9 @@ __all__ = ["LoadShape", "Port", "PortPlan", "least_ns", "port_plans", "wire_bits
 Port = tuple[int, int]
 """Node, by index, and number."""
 _MOST_EXTRA: Final = 76
-"""Bytes on the wire beside a payload, at most: preamble, Ethernet, two tags, IPv4, UDP, FCS and gap."""
+"""The most bytes on the wire besides a payload: preamble, Ethernet, two tags, IPv4, UDP, FCS and gap."""
 _LEAST_EXTRA: Final = 18
-"""Bytes of a frame beside its payload, at least: Ethernet and FCS."""
+"""The fewest bytes of a frame besides its payload: Ethernet and FCS."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""One figure with everything that has to stand beside it: unit, n, interval, and why it is missing where it is."""
+"""A figure with its unit, n, interval, and the reason where it is missing."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ class Quantity:
     """One figure of one measure.
 
     `value` is in `unit` (`ns`, `messages`, `bit/s`, `share`, `1/s`, `events`), None where it is not determined;
-    `reason` then says why.
-    `low` and `high` bound the 95 % interval, None where it is open or the figure has none (a count or an extreme is
-    what happened). `n` values (or messages) are behind it.
+    `reason` then gives the cause. `low` and `high` bound the 95 % interval, None where it is open or the figure has
+    none (a count or an extreme is what happened). `n` values (or messages) are behind it.
     """
 
     measure: str
@@ -35,10 +34,10 @@ class Quantity:
     """The value that a limit may take for a figure without one: 0 where nothing happened, infinite among the lost."""
 
     other: float | None = None
-    """The figure if all messages were lost (or late) of which nobody can tell; None where that does not matter."""
+    """The figure if all messages of unknown outcome were lost (or late); None where that does not matter."""
 
     among: int | None = None
-    """How many could have shown it, in the words of `Definition.of`, where that is not `n`."""
+    """Number of events that could have shown it, in the words of `Definition.of`, where that is not `n`."""
     silent: str = ""
     """Why it may be better than the truth, where what would worsen it could not be counted."""
 
@@ -49,7 +48,7 @@ class Quantity:
 
     @property
     def counted_of(self) -> int:
-        """How many could have shown it: a figure of none of them says nothing."""
+        """Number of events that could have shown it; with 0 the figure has no meaning."""
         return self.n if self.among is None else self.among
 
     @property

@@ -138,7 +138,7 @@ class Recorded:
         return self.inventory.find(self.directory.sketches(index))
 
     def extremes(self, index: int) -> Path | None:
-        """The extremes of a run; None where none are kept, or none of the messages there are now."""
+        """The extremes of a run; None where none are stored, or only those of other messages."""
         path = self.directory.extremes(index)
         listed: Mapping[str, Any] = self.inventory.files or {}
         entry = listed.get(self.directory.name_of(path))
@@ -178,10 +178,10 @@ class Recorded:
     def messages(self, index: int, flows: tuple[int, int] | None = None) -> pl.DataFrame | None:
         """The message table of a run, ordered by flow, warm-up first, then life and sequence; None when there is none.
 
-        With `flows` the rows of those from the first to the last number.
+        With `flows` only the rows of those numbers, first to last.
 
-        Of a run with more than `most` rows a sample in whole stretches; `stretch` tells them apart.
-        Raises RunDirectoryError for a damaged file or one of another schema.
+        For a run with more than `most` rows a sample in whole stretches, numbered by `stretch`. Raises
+        RunDirectoryError for a damaged file or one of another schema.
         """
         rows = self.scan(index)
         if rows is None:
@@ -197,7 +197,7 @@ class Recorded:
                 table = sample.collect(engine="streaming")
             else:
                 table = rows.with_columns(stretch=pl.lit(0, pl.Int64)).collect()
-            # Not `sort`: it needs half a gigabyte beside the table.
+            # Not `sort`: it needs half a gigabyte besides the table.
             return table[table.select(pl.arg_sort_by(_ORDER)).to_series()]
 
         return self.reading(index, read)

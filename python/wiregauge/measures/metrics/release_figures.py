@@ -14,10 +14,10 @@ __all__ = ["release_quantity"]
 def release_quantity(
     measure: str, network: NetworkResult | None, nothing: str, *, simulated: int | None
 ) -> Quantity:
-    """The figure that a limit names, of the end system towards which it is greatest.
+    """The figure that a limit names, for the end system towards which it is greatest.
 
-    `nothing` says why a run has no figure. `simulated`: messages that arrived in a run in virtual time, which is never
-    late; else None.
+    `nothing` gives the reason why a run has no figure. `simulated`: messages that arrived in a run in virtual time,
+    which is never late; else None.
     """
     name, _, statistic = measure.partition(".")
     unit = DEFINITIONS[name].unit

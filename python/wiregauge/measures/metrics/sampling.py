@@ -72,9 +72,9 @@ class Sampled:
 
 
 def fair(counts: Iterable[int], rows: int) -> int | None:
-    """The most that each may have for all to have `rows` at most; None where nobody has to do without.
+    """The largest number per flow for which all together have `rows` at most; None where none must be cut.
 
-    What small ones leave is shared evenly among the others.
+    Room that small flows leave is shared evenly among the others.
     """
     ascending = sorted(counts)
     left = rows
@@ -99,7 +99,7 @@ def every(counts: Mapping[int, int], rows: int) -> dict[int, int]:
 def chosen(one_in: Mapping[int, int]) -> pl.Expr:
     """Whether a row is in the sample, by its `flow` and `sequence`."""
     stretch = pl.col("sequence").cast(pl.Int64) // STRETCH
-    # The first stretch is always one of them: it tells how the flow begins.
+    # The first stretch is always chosen: it has the beginning of the flow.
     group = {step: stretch // step for step in set(one_in.values())}
     chance = {step: mixed(number) * (number > 0).cast(pl.Int64) % step for step, number in group.items()}
     steps = sorted(group)

@@ -29,10 +29,10 @@ LOST = "lost"
 NOT_RETURNED = "lost on the way back"
 NO_TIMESTAMP = "no timestamp"
 UNSEEN = "unknown"
-"""Nobody can tell whether the message arrived: the instrument may have lost its records."""
+"""Reason that the arrival is unknown: the instrument may have lost its records."""
 GAP = "neighbour missing"
 UNPAIRED = "coming not remembered"
-"""A frame left a switch that nobody remembers to have come: how long it stayed is not known."""
+"""Reason that a residence time is unknown: the frame left a switch after its arrival record was dropped."""
 ONE_COPY = "only one copy came"
 NOT_SAMPLED = "not in the sample"
 """Reason in a flow too large to be held in memory: the message or its neighbour lies outside the sampled stretches."""
@@ -152,7 +152,7 @@ def extract(
     """Every series of a flow from the rows of its messages, in the order of sequence.
 
     `left_out` counts by reason the messages whose rows are not among them; `blind`: an end of the flow has no tap, so
-    that nobody knows what came.
+    that arrivals are unknown.
     """
     shift = offsets.outward_ns
     found = {
@@ -178,7 +178,7 @@ def extract(
 
 
 def _seconds(part: Part) -> Floats:
-    """When each message was sent, seconds; nobody knows of those that are not a number. Series share it."""
+    """Sending time of each message, s; NaN where unknown. All series share it."""
 
     def made() -> Floats:
         start = part.rows.frame.select(pl.coalesce("tx_app", "intended", "tx_drv", "rx_app").alias("start"))

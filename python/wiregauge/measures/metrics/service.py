@@ -1,7 +1,7 @@
 """Service that a flow's receiver got: losses in runs, order, deadlines, availability, contracts, rates.
 
-The message table says what became of each message; this looks at how those fates follow one another. Counts are exact,
-shares have bounds that know of clusters, times are summaries like any other.
+The message table has the outcome of each message; this module analyses their sequence. Counts are exact, bounds of
+shares account for clusters, times are summaries like any other.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 OVERHEAD_BYTES = 20
-"""Preamble, start delimiter and least gap: what a frame occupies on the wire beside itself."""
+"""Octets of preamble, start delimiter and least gap, which a frame occupies on the wire besides its own."""
 MOST_LENGTHS = 64
-"""Lengths of loss periods that are listed; longer ones are counted with the longest listed."""
+"""Number of lengths of loss periods that are listed; longer ones are counted with the longest listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Share:
     high: float
     worth: float
     most: int | None = None
-    """The count if it happened to all of which nobody can tell; None where there are none. `high` is of that case."""
+    """The count if it happened to all messages of unknown outcome; None without any. `high` is for that case."""
 
     @property
     def ratio(self) -> float | None:
@@ -83,7 +83,7 @@ class Losses:
     shortest_clear: int | None
     """Fewest messages between two loss periods; None below two."""
     longest_at_most: int | None = None
-    """The longest if all were lost of which nobody can tell; None where there are none."""
+    """The longest period if all messages of unknown outcome were lost; None without any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,14 +131,14 @@ class Availability:
 
 @dataclass(frozen=True, slots=True)
 class Conformity:
-    """Frames outside a contract: `of` says which, `allowed_ns` is its tolerance, `worst_ns` the farthest from it."""
+    """Frames outside a contract: `of` names it, `allowed_ns` is its tolerance, `worst_ns` the largest violation."""
 
     of: str
     outside: Share
     allowed_ns: tuple[float, float]
     worst_ns: float | None
     missing: int = 0
-    """Messages without the timestamps to tell."""
+    """Number of messages without the timestamps needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ class Rates:
     intended_per_s: float
     offered_per_s: Rate
     bits_per_frame: float | None
-    """Mean bits a frame occupies on the wire, preamble and gap included; None where no record tells a length."""
+    """Mean bits that a frame occupies on the wire, preamble and gap included; None without recorded lengths."""
     link_bps: int | None
 
     @property
@@ -186,10 +186,10 @@ class Service:
 def serve(
     part: Part, flow: FlowPlan, lost: Flags, unknown: Flags | None = None, frames: Conformity | None = None
 ) -> Pending[Service]:
-    """The service of a flow from the rows of its measured part in the order of sequence; `lost` marks the lost ones,
-    `unknown` those of which nobody can tell. `frames` is what its frames on the wire say of its virtual link.
+    """The service of a flow from the rows of its measured part in the order of sequence; flags mark `lost` messages and
+    those of `unknown` outcome. `frames` is the conformity of its frames on the wire.
 
-    Of a sample it is right in nothing but the intervals of its rates; `sketched` puts all else in its place.
+    For a sample only the intervals of its rates are right; `sketched` replaces all else.
     """
     final = "back_rx_app" if flow.relayed else "rx_app"
     late = part.flags("late")

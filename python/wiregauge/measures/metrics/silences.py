@@ -14,7 +14,7 @@ __all__ = ["DUE", "open_silences", "tells_unsent", "unsent"]
 Flags = NDArray[np.bool_]
 
 DUE = pl.coalesce("intended", "tx_app", "tx_drv")
-"""When a message was due to be sent, by its sender's clock; or left it, where no plan says."""
+"""Due time of a message by its sender's clock; where no plan gives it, the time at which it left."""
 
 
 def open_silences(part: Part, came: Flags, flow: FlowPlan) -> tuple[int, int]:
@@ -44,14 +44,14 @@ def _unsent_of(part: Part, flow: FlowPlan) -> tuple[int, int]:
 
 
 def tells_unsent(part: Part, flow: FlowPlan) -> bool:
-    """Whether the plan tells when sends were due that were not made: not of a sender that was started again."""
+    """Whether the plan gives the due times of sends that were not made: not for a restarted sender."""
     return flow.is_periodic and not (part.rows.has("life") and bool(part.column("life").values.any()))
 
 
 def unsent(flow: FlowPlan, first: int, last: int) -> tuple[int, int]:
-    """For how long sends were due that nobody made: before the `first` number that was sent, and after the `last`; ps.
+    """Time for which sends were due and not made: before the `first` number that was sent, and after the `last`; ps.
 
-    0 where the plan does not tell when each was due; `limits` then leaves open what rests on it.
+    0 where the plan does not give the due times; `limits` then leaves open what rests on it.
     """
     if not flow.is_periodic or flow.period_ns is None or not 0 <= first <= last < flow.count:
         return 0, 0

@@ -159,8 +159,8 @@ def with_loss(
 ) -> dict[str, Percentile]:
     """Percentiles over all sent messages, a lost one counting as infinitely late (RFC 7679, 3.6: undefined delay).
 
-    One array per repeat, in measured order; where `lost` is set the value beside it means nothing. A value or an end of
-    an interval is infinite where it falls among the lost, and the value None where n does not support it.
+    One array per repeat, in measured order; where `lost` is set its value is ignored. A value or an end of an interval
+    is infinite where it falls among the lost, and the value None where n does not support it.
     """
     arrived = [values[~gone] for values, gone in zip(runs, lost, strict=True)]
     # Later than all that came, and finite: an infinite value has no mean and no correlation.
@@ -181,10 +181,10 @@ def with_loss(
 def loss(
     lost: int, sent: int, worth: float | None = None, unknown: int = 0, open_worth: float | None = None
 ) -> Loss:
-    """Loss ratio with exact bounds; nothing sent says nothing. `worth`: independent messages where losses cluster.
+    """Loss ratio with exact bounds; None where nothing was sent. `worth`: independent messages where losses cluster.
 
-    The bounds take both cases of messages of which nobody can tell: none of the `unknown` lost, and all; `open_worth`
-    is the worth for the latter.
+    The bounds cover both cases for messages of `unknown` outcome: none lost, and all; `open_worth` is the worth for the
+    latter.
     """
     bound = stats.share_bound(lost, sent, worth)
     ratio = lost / sent if sent else None

@@ -23,10 +23,10 @@ class Repeats:
 
 @dataclass(frozen=True, slots=True)
 class Stationarity:
-    """Whether a series keeps its character, by the tests of `wiregauge.stats.steadiness`.
+    """Stationarity of a series, by the tests of `wiregauge.stats.steadiness`.
 
     `steady` is None where the series is too short for its correlation to be tested. `halves` are the medians of its
-    first and second half, ns; `changes` says what changes most, the level or the upper tail.
+    first and second half, ns; `changes` names what changes most, the level or the upper tail.
     """
 
     steady: bool | None
@@ -40,8 +40,8 @@ class Stationarity:
 class Settling:
     """A beginning of a series that differs from the rest by the rule of `wiregauge.stats.steadiness`; all ns.
 
-    Said beside the figures, which hold it like every other value: the first `n` values, their least and greatest, and
-    what percentiles (None where n does not support them) and the greatest value would be without them.
+    The figures include it like every other value. Given are the first `n` values, their minimum and maximum, and the
+    percentiles (None where n does not support them) and the maximum without them.
     """
 
     n: int

@@ -23,7 +23,7 @@ from wiregauge.measures.metrics.silences import DUE, unsent
 __all__ = ["LOST_OUTCOMES", "UNKNOWN", "Tally", "happened", "tally"]
 
 UNKNOWN = "unknown"
-"""Outcome of a message if nobody can tell whether it was lost."""
+"""Outcome of a message that may or may not have been lost."""
 _LAST = ("last_node", "last_point")
 
 

@@ -1,6 +1,6 @@
-"""Flows between clocks that nobody compared: what is between their two clocks is not determined, whatever it seems.
+"""Flows between uncompared clocks: values between the two clocks are not determined, whatever they seem.
 
-A constant offset is in no difference of two such times, so that what varies, comes in order or is lost stays.
+A constant offset cancels in the difference of two such times, so variation, order and losses remain.
 """
 
 from __future__ import annotations

@@ -37,8 +37,8 @@ PS = 1000.0
 class Census:
     """The census of one flow at one receiver, over all messages of its measured part.
 
-    `shift_ns` is the clock of the destination less that of the source; `marks` are values that messages are to be
-    counted below.
+    `shift_ns` is the clock of the destination minus that of the source; `marks` are values for which the messages below
+    are counted.
     """
 
     flow: FlowPlan

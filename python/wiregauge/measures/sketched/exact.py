@@ -114,7 +114,7 @@ def _corrected(flow: FlowPlan, whole: Whole, shift_ns: float, *, blind: bool) ->
 def _excluded(
     name: str, whole: Whole, held: Mapping[str, Sketch], flow: FlowPlan, left_out: Mapping[str, int]
 ) -> Mapping[str, int]:
-    """Why messages have no value of a measure; exact. `left_out` is what is told of passages."""
+    """Exact numbers of messages without a value of a measure, by reason. `left_out` are those of passages."""
     counted, n, sent = whole.tally, held[name].n, whole.tally.count("sent")
     if name == "residence":
         return left_out
@@ -132,10 +132,10 @@ def _excluded(
 
 
 def gain_of(extracted: Extracted, n: int) -> float:
-    """How many times more independent values `n` are worth than the sample: at least as many.
+    """The ratio of the effective number of `n` values to that of the sample; at least 1.
 
-    Where values resemble each other beyond a stretch the sample cannot tell how those between resemble them. Then the
-    whole is taken to be worth what the sample is: it is not less.
+    Where correlation reaches beyond a stretch the sample cannot show that of the values between. Then all values are
+    taken to be worth as much as the sample: no less.
     """
     values, stretch = extracted.series.value, extracted.stretch
     if stretch is None or not len(values) or sketches.outlasts(values, sketches.halves_of(stretch)):
@@ -157,7 +157,7 @@ def _summary(
     excluded: Mapping[str, int],
     quantiles: Mapping[str, float],
 ) -> Summary:
-    """The summary of all values, from their sketch and what the sample says of their dependence."""
+    """The summary of all values, from their sketch and the dependence found in the sample."""
     deviation, n = sketch.deviation(), sketch.n
     worth = min((sample.n_effective or 1.0) * gain, float(n))
     halves = sketches.halves_of(extracted.stretch) if gain > 1 and extracted.stretch is not None else None

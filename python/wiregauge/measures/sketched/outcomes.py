@@ -1,7 +1,8 @@
 """Outcomes of the messages of a flow too big to be held, in sequence.
 
 A single outage is all it takes to make a network unfit, and a sample of stretches can miss it. So losses, outages and
-how events cluster are never left to the sample: of every message its fate is read, some bytes each, flow by flow.
+the clustering of events never come from the sample: the outcome of every message is read, some bytes each, flow by
+flow.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Fates:
 
 
 def fates(rows: pl.LazyFrame, flow: FlowPlan) -> Fates:
-    """The fates of a flow at its receiver, from the message table of a run in the order of its file."""
+    """The outcomes of a flow at its receiver, from the message table of a run in the order of its file."""
     table = (
         of_receiver(rows, flow)
         .select(

@@ -39,7 +39,7 @@ def ends(sketch: Sketch, low: int | None, high: int | None) -> tuple[float | Non
 def repeated(
     each: Sequence[Sketch], pooled: Sketch, q: float | Fraction, lost: int, by_run: Sequence[int] = ()
 ) -> Percentile:
-    """A percentile of repeats with `lost` messages beyond the largest value, of each run as `by_run` says."""
+    """A percentile of repeats with `lost` messages beyond the largest value; `by_run` has those of each run."""
     n, needed = pooled.n + lost, needed_for(float(q))
     if n < needed:
         return Percentile(float(q), None, None, None, needed)

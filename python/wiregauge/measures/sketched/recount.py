@@ -1,6 +1,6 @@
-"""The distributions of a flow too big to be held whose timestamps had to be corrected one by one.
+"""Distributions of a flow too big to be held whose timestamps had to be corrected one by one.
 
-What tracking kept of it is of timestamps as they were, so every measure is counted anew from all messages.
+The sketches of tracking have uncorrected timestamps, so every measure is counted anew from all messages.
 """
 
 from __future__ import annotations

@@ -17,14 +17,14 @@ from wiregauge.measures.metrics.judgement import FlowResult
 __all__ = ["Citation", "Constant", "Corrected", "citations", "corrections", "run_load"]
 
 RESOLVED = 3.0
-"""A latency below so many times the calibration error says more of the instrument than of the network."""
+"""Multiple of the calibration error below which a latency shows the instrument more than the network."""
 
 
 @dataclass(frozen=True, slots=True)
 class Constant:
     """A constant overhead of the instrument, for one measure, protocol, payload and load.
 
-    `error_ns`: what a single value may be off with 95 %, None where nobody knows.
+    `error_ns`: the error of a single value at 95 %; None where unknown.
     """
 
     calibration: str

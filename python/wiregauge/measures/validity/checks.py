@@ -1,8 +1,8 @@
-"""Is the run fit to be believed? Judged before any limit, from what the instrument itself reported.
+"""Checks whether a run can be believed, before any limit is judged, from the reports of the instrument itself.
 
-Each check states its limit in words, what was observed, and one sentence a reader can act on. A *note* (host noise,
-a refused real-time priority) is shown and recorded but never spoils a run by itself: if it hurt, a measured check
-(late sends, missing timestamps, lost records) says so.
+Each check states its limit in words, the observation, and one sentence a reader can act on. A *note* (host noise, a
+refused real-time priority) is shown and recorded but never spoils a run by itself: if it hurt, a measured check (late
+sends, missing timestamps, lost records) shows it.
 """
 
 from __future__ import annotations

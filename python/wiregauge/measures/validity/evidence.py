@@ -45,16 +45,16 @@ class Evidence:
     node_names: Sequence[str] = ()
     """Node names by index in the plan."""
     virtual_time: bool = False
-    """A simulation: no host took part, so what a host could spoil is said not to apply."""
+    """Whether it is a simulation: no host took part, so checks of hosts are reported as not applicable."""
     wrong_clocks: Mapping[str, float] = field(default_factory=dict)
-    """Nodes whose clocks the test makes imperfect and nobody compared, with the most they are off, ns."""
+    """The largest error, by node, of clocks that the test makes imperfect and that were not compared, ns."""
     clocks: Sequence[ClockResult] = ()
     clocks_uncompared: Sequence[str] = ()
     """Nodes that exchanges were planned with but none came back from."""
     synchronise: Synchronise | None = None
     watched: Sequence[WatchedClock] = ()
     clock_gate: ClockGate | None = None
-    """Whether clocks were fit before the run, and why not; None where nobody kept them."""
+    """Whether clocks were fit before the run, and the reason if not; None where no program kept them."""
     captures: Mapping[str, TaskReport] = field(default_factory=dict)
     """Capture reports by node."""
     calibrations: Sequence[Citation] | None = None
@@ -117,7 +117,7 @@ def typical_latency_ns(flows: Iterable[FlowResult]) -> float | None:
 def check(
     name: str, title: str, limit: str, observed: str, grade: Grade, reason: str, *, nothing: str = ""
 ) -> Check:
-    """A check as it is told; `nothing`: why there was nothing to look at, which shows nothing to be in order."""
+    """A check in its final form; `nothing`: why there was nothing to look at, which shows nothing to be in order."""
     if nothing and grade <= Grade.OK:
         return Check(name, title, limit, f"not looked at: {nothing}", Grade.NOT_LOOKED_AT)
     return Check(name, title, limit, observed, grade, reason if grade > Grade.OK else "")

@@ -1,8 +1,8 @@
 """Host activity during a run, from the time series that agents wrote.
 
-Counters are cumulative; what happened between two looks is their difference, when within it nobody knows. What should
-not happen at all on a quiet host (stolen time, drops, preemptions) is an event whenever it happens; what always happens
-(interrupts, switches) is one where there is much more of it than usual.
+Counters are cumulative; their difference between two samples tells that something happened, but not when within.
+Counters that should not move at all on a quiet host (stolen time, drops, preemptions) give an event for every change;
+others (interrupts, switches) where there is much more of it than usual.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class NoiseRow:
 
 @dataclass(frozen=True, slots=True)
 class NoiseView:
-    """The noise of a run beside its worst messages; by panel title a line per host, and the unit."""
+    """The noise of a run with its worst messages; by panel title a line per host, and the unit."""
 
     worst: Sequence[tuple[str, Floats, Floats]]
     """Flow, when sent (s), how long it took (ns)."""
@@ -168,11 +168,11 @@ def _rows(table: pl.DataFrame, looks: pl.DataFrame, scale: float) -> Iterator[No
 
 
 def _swallowing(run: RunResult) -> list[str]:
-    """Hosts whose counter of full socket buffers tells of no loss.
+    """Hosts whose counter of full socket buffers shows no loss.
 
-    A packet ring or AF_XDP takes background load and flows of other addresses in; a socket that nobody reads swallows
-    the host's own copies, and overflows by design. The kernel counts both kinds of sockets in one; what the measuring
-    ones had no room for, each of them counted itself.
+    A packet ring or AF_XDP takes background load and flows of other addresses in; a socket that nobody reads receives
+    the host's own copies, and overflows by design. The kernel has one counter for both kinds of sockets; the measuring
+    ones count their own overflows.
     """
     return [
         node

@@ -1,9 +1,9 @@
-"""Whether ports send as fast as their links: from what was there to send, and what left, whoever made the port.
+"""Checks whether ports send as fast as their links, from the frames waiting to be sent and the frames that left.
 
 A frame that waits from the departure of the one before it until its own proves that a port on its way was busy all the
-time. A port that is busy sends as its link does; and what leaves a port of first come, first served between two frames
-has come between them. So the time between two departures is no longer than what came meanwhile takes on the line. And
-no frame is behind a line sooner than the line takes for it.
+time. A port that is busy sends as its link does; and all frames that leave a port of first come, first served between
+two frames have come between them. So the time between two departures is no longer than the frames that came meanwhile
+take on the line. And no frame is behind a line sooner than the line takes for it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class _Wait:
 
 
 def link_rates(run: Evidence) -> Iterator[Check]:
-    """The two checks; what they cannot be asked of, they say."""
+    """The two checks on link rates; a check that does not apply gives the reason."""
     if run.tapped:
         return
     asked = [flow for flow in run.flows if _can_be_asked(run, flow)]
@@ -99,7 +99,7 @@ def link_rates(run: Evidence) -> Iterator[Check]:
 
 
 def _can_be_asked(run: Evidence, flow: FlowResult) -> bool:
-    """Whether nothing but a port can have kept its messages, and its ports hold nothing back."""
+    """Whether only a port can have delayed its messages, and its ports hold nothing back."""
     plan = flow.plan
     if plan.relayed or plan.multicast or len(plan.ways) != 1 or flow.sampled is not None or run.wrong_clocks:
         return False

@@ -61,7 +61,8 @@ def _why(account: LoadAccount) -> str:
 
 
 def _in_full_queues(run: Evidence) -> int:
-    """Frames that a network which an agent plays says to have dropped where the test loads or limits; of all flows."""
+    """Frames dropped, in a network played by an agent, where the test loads or limits queues; all flows; -1 without
+    one."""
     if run.network is None:
         return -1
     simulation = run.entry.simulation
@@ -77,8 +78,8 @@ def _share(account: LoadAccount) -> float:
 
 
 def _grade(account: LoadAccount) -> Grade:
-    """A bench that does not see its queues cannot tell a drop in one from a cable that was pulled: where queues that
-    the plan fills can have dropped so much, they may have."""
+    """The grade of an account. A bench that does not see its queues cannot tell a full queue from a pulled cable:
+    losses that queues filled by the plan may explain are not INVALID."""
     found = graded(_share(account), LOAD_DEGRADED, LOAD_INVALID)
     return min(found, Grade.DEGRADED) if account.plan.planted or _perhaps(account) else found
 

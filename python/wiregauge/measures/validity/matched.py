@@ -1,4 +1,4 @@
-"""Were the captures of before and behind a device, as their clocks were said to be? Their own frames may deny it."""
+"""Checks, by frames that contradict it, that captures are of before and behind a device, with clocks as stated."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Outside:
 
 
 def window(compared: Mapping[str, Any]) -> str:
-    """Within which time frames were looked for, and who said so."""
+    """The time within which frames were searched, and its origin, as a clause."""
     greatest = _option(compared["greatest_ps"], exact=True)
     if compared["greatest_is_said"]:
         return f"within {greatest} (--max-residence)"

@@ -1,4 +1,4 @@
-"""The error of a network that is played: how late was it beside what the test judges, and what did it lose itself?"""
+"""The error of a played network: its lateness compared with the judged figures, and its own losses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Were all records kept, and can they be put in order? The records are the only bridge between running and judging."""
+"""Checks that all records were kept and can be ordered: they are the only bridge between running and judging."""
 
 from __future__ import annotations
 

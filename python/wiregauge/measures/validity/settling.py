@@ -1,7 +1,7 @@
-"""Does the beginning of a series differ from the rest, and does it keep its character? Noted beside its figures.
+"""Tests whether the beginning of a series differs from the rest, and whether the series is stationary.
 
-Both say something about figures and take nothing away from them: every message of the measured part is in every figure
-and before every limit. The warm-up is what the test states.
+Results stand with the figures and exclude nothing: every message of the measured part is in every figure and before
+every limit. The warm-up is the one stated by the test.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["WITHOUT", "character"]
 Floats = NDArray[np.float64]
 
 WITHOUT = {"p50": 0.5, "p99": 0.99}
-"""Percentiles that are told also without a beginning that differs."""
+"""Percentiles that are also given without a beginning that differs."""
 
 
 def character(values: Floats, among: int) -> tuple[Stationarity | None, Settling | None]:

@@ -1,8 +1,7 @@
-"""Streams as agents report them: how traffic left, how well its times were kept, and what became of background load.
+"""Streams as agents report them: how traffic left, its timing, and the losses of background load.
 
-A stream is sent by a thread of its own from a template (docs/explanation/generating.md). Senders leave records and
-have an account here only of how they kept their times; background load leaves none and is accounted for frame by frame
-where it arrives.
+A stream is sent by a thread of its own from a template (docs/explanation/generating.md). Senders leave records and have
+an account of their timing only; background load leaves no records and is accounted for frame by frame where it arrives.
 """
 
 from __future__ import annotations
@@ -92,7 +91,7 @@ class LoadAccount:
 
     @property
     def lost(self) -> int | None:
-        """None where nobody knows how many were sent, or the load has no receiver that counts."""
+        """Frames that left and did not arrive; None where the number sent is unknown, or no receiver counts."""
         return None if self.sent is None or not self.receiver else max(0, self.sent - self.distinct)
 
 

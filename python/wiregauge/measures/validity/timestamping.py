@@ -76,7 +76,7 @@ def wire_errors_ns(agents: Mapping[str, AgentReport]) -> dict[str, float]:
 
 
 def _interfaces(agents: Mapping[str, AgentReport]) -> Iterator[tuple[str, InterfaceReport]]:
-    """Node, and what its agent says of the timestamps of an interface."""
+    """Node and timestamp report of each interface."""
     for name, agent in agents.items():
         for timestamped in agent.timestamps:
             yield name, timestamped
@@ -128,7 +128,7 @@ _BY_ITSELF = ("hardware", "planted")
 
 
 def _hardware(run: Evidence) -> Check:
-    """Timestamps of interfaces: did those come that were asked for, and could they be placed?"""
+    """Checks that requested hardware timestamps came, and that they could be placed on the host's clock."""
     found = [(name, told) for name, told in _interfaces(run.agents) if _own(told)]
     asked = missing = spare = unplaced = strange = steps = 0
     used: set[str] = set()
@@ -221,7 +221,7 @@ def _transit(run: Evidence) -> Check:
     compared = run.entry.passive
     apart = [flow for flow in run.flows if flow.clock_offset is not None and not flow.plan.relayed]
     if not taken and apart and compared is None:
-        # As with anyone's traffic: of clocks that nobody compared, their offset and the time taken are one number.
+        # With uncompared clocks, their offset and the transit time cannot be separated.
         at_once = all(flow.clock_offset is not None and flow.clock_offset[1] == 0 for flow in apart)
         at_once = at_once and not any(flow.summaries["delay_variation"].maximum for flow in apart)
     elif compared is not None and not taken:

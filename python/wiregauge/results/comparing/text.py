@@ -256,7 +256,7 @@ def greatest(comparison: Comparison, verdict: str) -> str:
 
 
 def in_full_text(comparison: Comparison) -> str:
-    """Which flows are told in full; empty where all are."""
+    """A sentence on the flows that are shown in full; empty where all are."""
     told = comparison.in_full
     if told is comparison:
         return ""

@@ -16,7 +16,7 @@ from wiregauge.measures.metrics.recorded import open_recorded
 from wiregauge.stats import EnvelopeShape, Mode
 
 MARKS = 3_000
-"""Marks of a series; beyond it the least and greatest of equal stretches of time are kept."""
+"""Number of marks of a series; beyond it, minimum and maximum of equal intervals are drawn."""
 FOLDED_MARKS = 1_500
 MOST_BANDS = 250
 """Bands of a mode that are shaded."""
@@ -35,7 +35,7 @@ class BandShape:
 
 @dataclass(frozen=True, slots=True)
 class FoldedShape:
-    """A series laid over itself with the period of a mode: time from the start of the cycle, s, and values, ns.
+    """A series folded with the period of a mode: time from the start of the cycle, s, and values, ns.
 
     The band lies from `begin` to `end`, in the middle of the cycle.
     """

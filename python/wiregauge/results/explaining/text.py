@@ -12,7 +12,7 @@ from wiregauge.measures.explaining.explanation import Explanation, FlowExplained
 from wiregauge.measures.explaining.sentences import took_text
 
 SHOWN = 3
-"""Worst messages per flow that are told at a terminal; all are in JSON."""
+"""Number of worst messages per flow that are printed; all are in JSON."""
 
 
 def explain_text(explanation: Explanation, console: Console) -> None:
