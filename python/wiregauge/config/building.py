@@ -1,4 +1,4 @@
-"""How calls of the builder become elements: their parts, and what both write into the tree of a test."""
+"""Translation of the builder's calls into elements: their parts, and the common writer to the tree of a test."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ _MOST_NODES = 4096
 _OCTETS_OF_ELEMENT = 64
 """Octets of attributes that are weighed like one element."""
 _MOST_OF_A_KIND = 65_534
-"""Both as the plan has them: here they are held before members are made."""
+"""Limits of the plan, checked here before members are made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +300,7 @@ class _Survey:
         return _Range(before, int(low), int(high), width, after)
 
     def _count(self, node: etree._Element, count: int, listed: int) -> None:
-        """Adds what an element stands for; refuses the first group or list with which a kind is beyond its limit."""
+        """Adds the members of an element; refuses the first group or list with which a kind exceeds its limit."""
         tag = local(node)
         kind, most = ("nodes", _MOST_NODES) if tag in _NODES else (f"<{tag}>", _MOST_OF_A_KIND)
         self._totals[kind] += count

@@ -25,9 +25,10 @@ _PARTS = {f"{{{NAMESPACE}}}receive-buffer": "class", f"{{{NAMESPACE}}}stack": "p
 
 
 def take_over(root: etree._Element, file: str, below: Path) -> None:
-    """Puts the values of host models and switches that are in files into the elements of `root` that name them.
+    """Copies the values of host models and switches from files into the elements of `root` that name them.
 
-    Relative paths begin at `below`. Raises `TestError` for files that cannot be read, or hold something else."""
+    Relative paths begin at `below`. Raises `TestError` for files that cannot be read, or hold something else.
+    """
     for here in root.iter(HOST_MODEL, SWITCH):
         named = " ".join((here.get("file") or "").split())
         if not named:

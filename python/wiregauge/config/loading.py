@@ -31,13 +31,13 @@ class Loaded:
     sha256: str
     """SHA-256 of `xml`, in hex."""
     warnings: tuple[str, ...]
-    """What is allowed but worth knowing, one sentence each."""
+    """Warnings on what is allowed but worth knowing, one sentence each."""
     settings: tuple[str, ...] = ()
     """Attributes that were set outside the file, as they were written."""
 
 
 Scheduling = Literal["done", "open", "unjudged"]
-"""Which windows of time-triggered flows may clash: none; those of flows that name no offset and no window; all."""
+"""Windows of time-triggered flows that may clash: none; those of flows that name no offset and no window; all."""
 
 
 def load(path: Path | str, settings: Sequence[str] = (), scheduling: Scheduling = "done") -> Loaded:
@@ -52,7 +52,7 @@ def load(path: Path | str, settings: Sequence[str] = (), scheduling: Scheduling 
 def load_bytes(
     data: bytes, path: Path, settings: Sequence[str] = (), scheduling: Scheduling = "done"
 ) -> Loaded:
-    """The same of a text that is, or would be, the file `path`."""
+    """Like `load`, for a text that is, or would be, the file `path`."""
     file = str(path)
     root = reading.parse(data, file)
     campaign = compile_tree(root, file, path.parent, settings, scheduling)

@@ -77,7 +77,7 @@ class Refusal:
 
 
 ATTRIBUTE: Final = re.compile(r"attribute '(?P<attribute>[^']+)'")
-"""How libxml2 names an attribute."""
+"""Pattern of an attribute's name in libxml2's messages."""
 _AT_ONCE: Final = 5_000
 """Elements of a tree that is validated as it is: of each error libxml2 counts all elements before it."""
 

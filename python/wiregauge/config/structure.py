@@ -223,7 +223,8 @@ def _names(known: Diagnostic, node: etree._Element, attribute: str) -> bool:
 
 
 def leftover(refused: Sequence[Refusal], known: Sequence[Diagnostic], file: str) -> list[Diagnostic]:
-    """What the schema refused and no diagnostic names yet, of very many the first; the form of the value documented."""
+    """Diagnostics for schema errors that none names yet, the first of very many; with the documented form of the
+    value."""
     found: dict[tuple[int, str, str], Diagnostic] = {}
     for entry in refused:
         match = ATTRIBUTE.search(entry.message)

@@ -16,7 +16,7 @@ from wiregauge.files import shipped
 __all__ = ["TEMPLATES", "Template", "examples", "templates"]
 
 TEMPLATES: Final = ("two-hosts", "switch-comparison", "afdx", "robot", "tsn")
-"""Their names, the one to begin with first."""
+"""Names of the templates, the one to begin with first."""
 _SCHEMA: Final = re.compile(r"\S*wiregauge-test-2\.xsd")
 
 
@@ -34,7 +34,7 @@ class Template:
 
     @property
     def summary(self) -> str:
-        """What it shows, from the first sentence of its first comment."""
+        """The purpose of the template, from the first sentence of its first comment."""
         comment = self.path.read_text(encoding="utf-8").partition("<!--")[2].partition("-->")[0]
         return " ".join(comment.split()).partition(". ")[0].removesuffix(".")
 

@@ -155,7 +155,7 @@ class Alarms:
 
     @property
     def active(self) -> Mapping[tuple[str, int], Incident]:
-        """Those that go on, by alarm and flow."""
+        """Ongoing incidents by alarm and flow."""
         return self._ongoing
 
     def look(self, now: RunNow) -> list[tuple[AlarmLimit, Incident, FlowNow]]:

@@ -40,11 +40,11 @@ from wiregauge.records.entry import begun
 __all__ = ["run_on_agents"]
 
 _STATES_BEFORE_NS: Final = 5_000_000_000
-"""How much of the clocks' past belongs to a run: PTP speaks once a second, and a run may be short."""
+"""How long before a run clock states belong to it, ns: PTP reports once a second, and a run may be short."""
 _EXPLAIN_S: Final = 1.0
-"""How long to wait for the reason of a lost connection."""
+"""How long to wait for the reason of a lost connection, s."""
 _FINISH_S: Final = 60.0
-"""How long agents may take to end a run and write what they have recorded."""
+"""How long agents may take to end a run and write their records, s."""
 _END_S: Final = 3.5
 """How long they may take after the user has asked to stop, s."""
 _LOST_S: Final = 1.5
@@ -55,13 +55,13 @@ _LEAST_S: Final = 0.2
 _AGAIN_S: Final = 0.5
 """Interval between attempts to reach an agent that was lost, s."""
 _REACH_MS: Final = 300
-"""How long answers are waited for where an agent asks who is on the network."""
+"""How long an agent waits for answers when it asks which addresses are on the network, ms."""
 _KEEP_S: Final = 1.0
 """How long the run is not watched while captures keep the surroundings of an alarm, s."""
 _SECOND_S: Final = 0.95
 """Interval between two looks at live figures, s: agents have new ones once a second."""
 _STARTS: Final = 3
-"""How often a run is prepared and started before its agents count as unable to start together."""
+"""Number of attempts to start a run before its agents count as unable to start together."""
 
 
 def run_on_agents(
@@ -94,7 +94,7 @@ def run_on_agents(
 
 
 def _keeper(directory: RunDirectory, crew: Crew) -> ClockKeeper | None:
-    """Who keeps the clocks, where the test has programs for it."""
+    """The keeper of the clocks; None where the test has no programs for it."""
     plan = directory.plan.synchronise
     if plan is None or (plan.ptp is None and not plan.chrony):
         return None
@@ -124,7 +124,7 @@ class _Hearing:
         self._fresh = True
 
     def show(self, share: float) -> None:
-        """So much of the run is done. Raises Interrupted where the lookout ends it."""
+        """Reports the share of the run that is done. Raises Interrupted where the lookout ends it."""
         self.observer.run_progressed(self._position, share)
         now = time.monotonic()
         if now < self._due:
@@ -212,7 +212,7 @@ class _Campaign:
     def _one(self, position: int, run: Run) -> bool:
         """One run; returns whether the campaign can go on."""
         unfit = self._fit(run)
-        # Their agents write times as the wrong clock the test gives them would have shown them.
+        # Agents of these nodes write times as the wrong clock given by the test would have shown them.
         planted = run.planted_clocks(self._directory.plan.network)
         together = [
             agent.place.end_system
@@ -261,7 +261,7 @@ class _Campaign:
         return not trouble
 
     def _look_on(self, run: Run) -> str:
-        """Until the run is over; of an agent that was lost why, and what was counted by then; empty else."""
+        """Watches until the run is over; for a lost agent the reason, and the messages counted by then; else empty."""
         counted = (0, 0)
 
         def show(share: float, sent: int, received: int) -> None:
@@ -269,7 +269,7 @@ class _Campaign:
             counted = sent, received
             self._hearing.show(share)
 
-        # What is sent late is waited for as long as what is sent in time.
+        # Messages sent late are awaited as long as those sent in time.
         planned_s = run.planned_s + run.drain / 1e12 + self._crew.lead_s
         self._until = time.monotonic() + planned_s + _WITHIN_S
         try:
@@ -303,9 +303,9 @@ class _Campaign:
             pass
 
     def _start(self, entry: dict[str, Any], run: Run) -> None:
-        """Has every agent begin at one instant: all of them, or none and all once more.
+        """Starts the run on every agent at one instant: on all, or on none and again on all.
 
-        Raises AgentLostError when that cannot be had.
+        Raises AgentLostError when that fails.
         """
         for _ in range(_STARTS):
             self._bench.prepare(run, self._directory.spooled_captures(run.index))
@@ -359,7 +359,7 @@ class _Campaign:
             self._bench.prepare(run, self._directory.spooled_captures(run.index))
 
     def _keep_frames(self, entry: Mapping[str, Any], run: Run, begin_s: float, end_s: float) -> None:
-        """Has captures keep what they see between two instants of the run's time."""
+        """Has captures keep the frames between two instants of the run's time, s."""
         begin, end = (entry["epoch_realtime_ns"] + round(1e9 * at) for at in (begin_s, end_s))
         self._bench.keep_frames(begin, end)
         network = self._directory.plan.network
@@ -418,7 +418,7 @@ class _Campaign:
         abort, end = bool(trouble), time.monotonic() + seconds
 
         def finish(agent: Agent) -> tuple[dict[str, Any], AgentLostError | OSError | None]:
-            """Its report, and why its records did not come; side by side, while others still write theirs."""
+            """The agent's report, and the error that kept its records; in parallel, while others still write theirs."""
             is_lost = agent.place.end_system == self._lost and agent.place.access is not None
             left = min(end - time.monotonic(), _LOST_S if is_lost else seconds)
             report = agent.finish(abort=abort, seconds=max(left, _LEAST_S))
@@ -517,7 +517,8 @@ class _Campaign:
                     agent.discard(self._name, entry["index"], agent.place.node)
 
     def _explain(self, error: AgentLostError) -> str:
-        """Adds why the agent is gone where the bench knows; a connection ends before its process is seen to end.
+        """Adds the reason of an agent's loss where the bench knows it; a connection ends before its process is seen to
+        end.
 
         An agent that is silent is given up: its process ends.
         """

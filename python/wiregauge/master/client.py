@@ -90,7 +90,7 @@ class StartMissedError(AgentLostError):
 
 @dataclass(frozen=True, slots=True)
 class StreamChoice:
-    """How an agent means to send a stream."""
+    """The backend by which an agent will send a stream."""
 
     kind: str
     number: int
@@ -116,9 +116,9 @@ class KeptRecords:
     owner: str
     bytes: int
     modified_ns: int
-    """When the newest was written, ns since 1970 by the host's clock."""
+    """Time at which the newest was written, ns since 1970 by the host's clock."""
     active: bool
-    """They are being recorded."""
+    """Whether they are being recorded."""
 
 
 class Agent:
@@ -149,15 +149,15 @@ class Agent:
         return self._ask("Examine", pb.ExamineRequest(interface=interface), pb.ExamineReply)
 
     def mend(self, interface: str, fixes: Sequence[str] = ()) -> Sequence[pb.Change]:
-        """Has its host set for measuring, by named fixes or by all there are; what was changed. Raises as `describe`.
+        """Tunes the host for measuring, by named fixes or all there are; the changes made. Raises as `describe`.
 
-        Within a session the host is as before when it ends; otherwise when somebody calls `restore`.
+        Within a session the changes are undone at its end; otherwise by `restore`.
         """
         request = pb.MendRequest(interface=interface, fixes=fixes)
         return self._ask("Mend", request, pb.MendReply, seconds=_CALL_SECONDS).changes
 
     def restore(self) -> Sequence[pb.Change]:
-        """Has everything set again that was changed; what was. Raises as `describe`."""
+        """Undoes all changes to the host; the settings restored. Raises as `describe`."""
         return self._ask("Restore", pb.RestoreRequest(), pb.RestoreReply, seconds=_CALL_SECONDS).changes
 
     def _ask(self, name: str, request: Message, reply: type[Reply], *, seconds: float = SILENCE_S) -> Reply:
@@ -206,10 +206,11 @@ class Agent:
         distrusted: Mapping[str, str],
         hold_s: float | None = None,
     ) -> list[StreamChoice]:
-        """Has the agent open its access points and allocate what the run needs; the streams it will send, and how.
+        """Has the agent open its access points and allocate memory for the run; the streams it will send, with
+        backends.
 
-        `distrusted` are backends not to choose, each with what was seen of it. With `hold_s` captures hold frames back
-        for so long and write those only that `keep` names by then.
+        `distrusted` are backends not to choose, each with the observation against it. With `hold_s` captures hold
+        frames back for so long and write only those that `keep` names by then.
         """
         self._plans += 1
         request = pb.PrepareRequest(
@@ -268,7 +269,7 @@ class Agent:
         )
 
     def keep(self, from_ns: int, to_ns: int) -> None:
-        """Has captures keep what they saw in a stretch of time, by this host's clock. Raises as `describe`."""
+        """Has captures keep frames between two times, ns of this host's clock. Raises as `describe`."""
         offset = self.clock.offset_ns
         request = pb.KeepRequest(from_realtime_ns=from_ns + offset, to_realtime_ns=to_ns + offset)
         self._ask("Keep", request, pb.KeepReply)
@@ -292,7 +293,7 @@ class Agent:
         return min(found, key=lambda one: one.uncertainty_ns)
 
     def release(self) -> None:
-        """Lets others use the agent; one that is gone needs no release."""
+        """Ends the session, so that others can use the agent; one that is gone needs no release."""
         if self._session:
             with contextlib.suppress(AgentLostError):
                 self._call("Release", pb.ReleaseRequest(), pb.ReleaseReply, seconds=_PATIENCE_S)
@@ -403,20 +404,20 @@ class Agent:
         ]
 
     def discard(self, campaign: str, run: int, node: int) -> None:
-        """Has the host remove records that it keeps."""
+        """Has the host remove stored records of a run."""
         request = pb.DiscardRecordsRequest(campaign=campaign, run=run, node=node)
         self._call("DiscardRecords", request, pb.DiscardRecordsReply)
 
     def drain(self, reason: str) -> None:
-        """Has the host take no new sessions."""
+        """Has the host refuse new sessions."""
         self._call("Drain", pb.DrainRequest(drained=True, reason=reason), pb.DrainReply)
 
     def revoke(self, name: str, fingerprint: bytes) -> None:
-        """Has the host take no more orders under a member's certificate, whose SHA-256 this is."""
+        """Has the host refuse orders under a member's certificate, given by its SHA-256."""
         self._call("Revoke", pb.RevokeRequest(name=name, fingerprint=fingerprint), pb.RevokeReply)
 
     def undrain(self) -> None:
-        """Has the host take sessions again."""
+        """Has the host accept sessions again."""
         self._call("Drain", pb.DrainRequest(drained=False), pb.DrainReply)
 
     def reach(self, addresses: Sequence[str], bytes_: int, wait_ms: int) -> list[list[tuple[int, ...]]]:
@@ -428,7 +429,7 @@ class Agent:
         return [[tuple(mac) for mac in one.macs] for one in reply.answers]
 
     def start_clock_programs(self, request: pb.StartClockProgramsRequest) -> list[str]:
-        """Has the host start the programs that keep its clock; those that run."""
+        """Has the host start the programs that keep its clock; the names of those that run."""
         reply = self._call("StartClockPrograms", request, pb.StartClockProgramsReply)
         return list(reply.programs)
 
@@ -539,7 +540,7 @@ class Agent:
             raise self._lost(error) from error
 
     def touch(self) -> None:
-        """Lets the agent know that somebody is still there. Raises AgentLostError where it is not itself."""
+        """Sends a sign of life to the agent. Raises AgentLostError where it gives none."""
         self._there(SILENCE_S)
 
     def is_silent(self, seconds: float | None = None) -> AgentLostError:
@@ -590,7 +591,7 @@ def _make_printable(message: Message) -> None:
 
 
 def _unknown(error: grpc.RpcError) -> str:
-    """That an agent does not know a call, which those of this version do; empty for other errors."""
+    """A sentence that the agent's version does not know a call; empty for other errors."""
     if error.code() is not grpc.StatusCode.UNIMPLEMENTED:
         return ""
     return f"it is of another version and does not know this call; install {__version__} on its host"

@@ -26,7 +26,7 @@ class AgentClockHost:
         self._agent = agent
 
     def start(self, ptp: Ptp, *, server: bool) -> None:
-        """Has the agent write a configuration for its interface."""
+        """Has the agent write a configuration for its interface and start its clock programs."""
         request = pb.StartClockProgramsRequest(
             interface=self._agent.place.interface,
             domain=ptp.domain,
@@ -46,7 +46,7 @@ class AgentClockHost:
             raise ClockError(str(error)) from error
 
     def lines(self) -> Iterator[Line]:
-        """In the time of the testmaster, by what is known of the agent's clock as each line comes."""
+        """Output lines with times of the testmaster's clock, by the agent's clock relation as each line comes."""
         try:
             for line in self._agent.watch_clock_programs():
                 ahead = self._agent.clock.offset_ns if self._agent.place.own_clock else 0

@@ -86,7 +86,7 @@ class ClockRelations:
             name, before = agent.place.end_system, agent.clock
             there = "network" in entry if agent.place.is_network else name in entry["agents"]
             if agent.place.is_network and there and apart and not agent.place.own_clock:
-                # Its times are by the clock that starts are announced by.
+                # The network's times are on the clock that announces starts.
                 found[name] = _offset(0, "same-clock")
             if not agent.place.own_clock or not there:
                 continue

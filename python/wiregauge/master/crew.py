@@ -29,10 +29,10 @@ _AT_ONCE: Final = 16
 _LEAST_LEAD_NS: Final = 100_000_000
 """Least time between announcement and start, ns: agents need a moment to prepare for it."""
 _ROUNDS: Final = 3
-"""How many rounds of calls the lead leaves time for: the announcement's own, that of the start, and one to spare."""
+"""Rounds of calls for which the lead leaves time: the announcement, the start, and one to spare."""
 _MOST_LEAD_NS: Final = 60_000_000_000
 _LEASE_MS: Final = 10_000
-"""How long an agent may hear nothing before it ends its run and keeps what it has."""
+"""How long an agent may hear nothing, ms, before it ends its run and stores its records."""
 _LEASE_EACH_MS: Final = 250
 """Addition to the lease per agent: before and after a run the first waits until the last has been asked."""
 _TOUCH_S: Final = 3.0
@@ -53,7 +53,7 @@ class Crew:
 
     @property
     def names(self) -> list[str]:
-        """Their places: end systems in the order of the plan, and the network."""
+        """Names of the agents' places: end systems in the order of the plan, and the network."""
         return [agent.place.end_system for agent in self.agents]
 
     @property
@@ -106,7 +106,7 @@ class Crew:
 
     @contextlib.contextmanager
     def in_touch(self) -> Iterator[None]:
-        """Every agent hears that somebody is there, however long something takes meanwhile.
+        """Sends signs of life to every agent within the block, however long it takes.
 
         Records of an hour take minutes to fetch and to track, far longer than a lease.
         """
@@ -119,7 +119,7 @@ class Crew:
                     # One that does not answer keeps none of the others waiting.
                     if place in pending and not pending[place].done():
                         continue
-                    # It may be over by now.
+                    # The pool may have been shut down.
                     with contextlib.suppress(RuntimeError):
                         pending[place] = callers.submit(_try, _touch, agent)
 
@@ -167,12 +167,12 @@ class Crew:
         )
 
     def allow_longer(self, needed_ns: int = 0) -> None:
-        """Has the next start announced at least twice as far ahead as the last one."""
+        """Announces the next start at least twice as far ahead as the last one."""
         self._lead_ns = min(max(2 * self._lead_ns, needed_ns), _MOST_LEAD_NS)
 
     @property
     def lead_s(self) -> float:
-        """How far ahead the last start was announced."""
+        """The lead of the last announced start, s."""
         return self._lead_ns / 1e9
 
 

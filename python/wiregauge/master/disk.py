@@ -1,4 +1,4 @@
-"""How much of the disk a campaign may take, and whether there is room for it before it begins."""
+"""Disk space of a campaign: its bound, and a check before it begins."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["DiskBound", "DiskExit", "needed_bytes", "size_of", "size_text"]
 
 _LOOK_S: Final = 1.0
 _LOOKS_AHEAD: Final = 2
-"""How many looks ahead it must still fit: agents take a while to end."""
+"""Number of looks ahead for which the space must still suffice: agents take a while to end."""
 _LEAST: Final = 10**6
 _SEGMENT_BYTES: Final = 16
 """Bytes of a record in a segment, while a run goes on."""

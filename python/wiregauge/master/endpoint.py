@@ -30,7 +30,7 @@ _HANDED_ON: Final = "WIREGAUGE_METRICS_SOCKET"
 """The descriptor of a socket that was opened before the command began anew inside an enclosure."""
 _WRITTEN: Final = re.compile(r"(?:(?P<host>[^:\[\]]+|\[[0-9a-fA-F:.]+\]):)?(?P<port>\d{1,5})")
 _PATIENCE_S: Final = 5.0
-"""For a question and its answer together."""
+"""Time limit for a request and its response together, s."""
 _MOST_CONNECTIONS: Final = 32
 _LABELS: Final = ("run", "flow", "source", "destination")
 
@@ -111,7 +111,7 @@ class Endpoint:
         self._collector.state = (now, share, dict(raised), dict(active))
 
     def close(self) -> None:
-        """Ends it."""
+        """Stops the server."""
         if self._server is not None:
             self._server.shutdown()
             self._server = None
@@ -183,7 +183,7 @@ class _Collector(Collector):
         self.state: tuple[RunNow, float, dict[str, int], dict[str, int]] | None = None
 
     def describe(self) -> list[Metric]:
-        """Nothing is collected while it is registered."""
+        """Returns no metrics, so that registration collects nothing."""
         return []
 
     def collect(self) -> Iterator[Metric]:
@@ -232,7 +232,7 @@ def _counts(now: RunNow, run: str) -> Iterator[Metric]:
         for flow in now.flows:
             counter.add_metric(_of(flow, run), getattr(flow, name))
         families[name] = counter
-    # It becomes less where a message comes after all, which no counter may.
+    # A gauge, for the value decreases when a message arrives late, which no counter may.
     lost = GaugeMetricFamily(
         "wiregauge_live_lost_messages",
         "Messages that should have arrived and have not.",

@@ -19,9 +19,9 @@ __all__ = ["Hook"]
 
 _EVERY_S: Final = 1.0
 _LONGEST_S: Final = 60.0
-"""How long a command may take."""
+"""Time limit of a command, s."""
 _AT_THE_END_S: Final = 10.0
-"""How long one is waited for when the campaign is over."""
+"""How long a command is awaited at the end of the campaign, s."""
 _MOST: Final = 100
 """Number of alarms for each of which a command is run."""
 _CLONE_NEWNET: Final = 0x4000_0000
@@ -35,7 +35,7 @@ class Hook:
         self.started = 0
         self.failed = 0
         self.reason: str | None = None
-        """Why the first one failed."""
+        """The reason why the first command failed."""
         self._network = network
         self._waiting: list[dict[str, Any]] = []
         self._more = 0
@@ -46,7 +46,7 @@ class Hook:
         self._thread.start()
 
     def tell(self, raised: Sequence[dict[str, Any]]) -> None:
-        """Has it started for these alarms, soon."""
+        """Queues the command for these alarms."""
         with self._changed:
             room = _MOST - len(self._waiting)
             self._waiting += raised[:room]

@@ -17,12 +17,12 @@ from wiregauge.plan import Run
 __all__ = ["Figures", "FlowNow", "FromAgent", "RunNow", "bucket_end_ns"]
 
 _LEAST_SETTLE_NS: Final = 1_000_000_000
-"""How long a message may be under way before it counts as lost; the drain of the test where that is longer."""
+"""How long a message may be under way before it counts as lost, ns; the drain of the test where that is longer."""
 _REMEMBERED_NS: Final = 30_000_000_000
-"""How far the word of a receiver may lie behind that of its sender."""
+"""The most that a receiver's report may lie behind that of its sender, ns."""
 _PARTS: Final = 16
 _LAST_BUCKET: Final = 639
-"""More than two hours: longer times are in it, too."""
+"""Last bucket, for more than two hours; it includes all longer times."""
 
 
 class FlowFromAgent(Protocol):
@@ -85,7 +85,7 @@ class FlowNow:
 
     @property
     def label(self) -> str:
-        """Its number and ends."""
+        """The flow's number and ends."""
         return f"flow {self.flow} ({self.source} → {self.destination})"
 
 
@@ -112,7 +112,7 @@ class _Flow:
     sent: int = 0
     refused: int = 0
     history: deque[tuple[int, int]] = field(default_factory=deque)
-    """When, and what had been sent by then."""
+    """Times of reports, with the number sent by then."""
     received: int = 0
     missing: int = 0
     repeats: int = 0
@@ -198,7 +198,7 @@ class _Flow:
 
 
 class Figures:
-    """Puts together what the agents of a run say. `nodes` are the names of end systems, by number."""
+    """Combines the reports of a run's agents. `nodes` are the names of end systems, by number."""
 
     def __init__(self, position: int, run: Run, nodes: Sequence[str]) -> None:
         self._position, self._index = position, run.index
@@ -240,7 +240,7 @@ class Figures:
 
 
 def bucket_end_ns(bucket: int) -> int:
-    """Where a bucket of `LiveFlow` ends, ns: no time in it is longer."""
+    """The upper end of a bucket of `LiveFlow`, ns: no time in it is longer."""
     following = bucket + 1
     edge = following if following < _PARTS else (_PARTS + following % _PARTS) << (following // _PARTS - 1)
     return edge - 1

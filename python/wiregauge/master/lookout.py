@@ -28,7 +28,7 @@ __all__ = ["Keep", "Lookout"]
 _NETWORK: Final = "WIREGAUGE_HOST_NETWORK"
 """The descriptor of the network that a command had before it began anew inside an enclosure."""
 Keep = Callable[[float, float], object]
-"""Has captures keep the frames between two instants of the run's time, s."""
+"""Function that has captures keep the frames between two instants of the run's time, s."""
 _LEAST_BACK_S: Final = 4.0
 """Time by which an event may precede its alarm, besides the drain, s: a loss counts after two seconds without
 arrival, and live figures are of the second before."""
@@ -59,7 +59,7 @@ class Lookout:
         self._commands = [shlex.split(one) for one in on_alarm if one != "exit"]
         self._endpoint: Endpoint | None = None
         if metrics is not None:
-            # It is loaded where it is wanted: it costs every other command its start.
+            # Imported only when needed: it would slow the start of every other command.
             from wiregauge.master.endpoint import Endpoint
 
             self._endpoint = Endpoint(metrics)
@@ -73,7 +73,7 @@ class Lookout:
 
     @property
     def hold_s(self) -> float | None:
-        """How long captures hold frames back: until an alarm about them would have been raised and heard of."""
+        """How long captures hold frames back, s: until an alarm about them would have been raised and received."""
         return None if self._around_s is None else self._around_s + self._back_s + _HEARD_S
 
     def before_enclosure(self) -> None:

@@ -1,4 +1,4 @@
-"""Who wants to know how a trial goes on. The terminal's view is an observer, and others can be."""
+"""Interface for observers of a trial's progress, such as the terminal's view."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Observer:
         """A run in real time begins; called before its agents are prepared."""
 
     def run_progressed(self, position: int, share: float) -> None:
-        """So much of a run is done, 0 to 1."""
+        """A share of a run is done, 0 to 1."""
 
     def run_measured(self, now: RunNow) -> None:
         """Live figures of a run in real time, once a second; provisional."""

@@ -129,7 +129,7 @@ class _Simulation:
         self._begun: dict[int, dict[str, Any]] = {}
         self._shares: dict[int, float] = {}
         self._ended: list[SimulatedRun] = []
-        """Not in the lists yet."""
+        """Finished runs that are not in the lists yet."""
         self._due = time.monotonic()
         """Time at which the lists are written next, s of the monotonic clock."""
 

@@ -18,7 +18,7 @@ Part_co = TypeVar("Part_co", covariant=True)
 
 
 class StalledError(Exception):
-    """Nothing came for too long."""
+    """No part arrived within the time limit."""
 
 
 class Stream(Protocol[Part_co]):

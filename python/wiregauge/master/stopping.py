@@ -57,7 +57,7 @@ def stoppable() -> Iterator[None]:
 
 
 class _First:
-    """When the first request came, by the monotonic clock; None before."""
+    """Time of the first request, s of the monotonic clock; None before."""
 
     at: float | None = None
 

@@ -89,7 +89,7 @@ def _try(sender: Agent, choice: StreamChoice, receiver: Agent, interface: str) -
 
 
 def tell_trials(trials: Sequence[Mapping[str, Any]], name: str, report: Mapping[str, Any]) -> None:
-    """Adds to the reason of each stream's backend what its trial saw."""
+    """Adds the observation of its trial to the reason of each stream's backend."""
     seen = {
         (
             trial["kind"],

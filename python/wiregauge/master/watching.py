@@ -22,11 +22,11 @@ _LOOK_S: Final = 0.1
 _MOST_KEPT: Final = 60
 """Seconds whose figures wait to be looked at, of an agent."""
 _OVERTIME_S: Final = 12.0
-"""How long after its planned end a run may take before its agents count as stuck."""
+"""How long a run may take beyond its planned end, s, before its agents count as stuck."""
 _AFTER_S: Final = 3.0
-"""How long after the planned end an agent of another host, whose network may come back, is waited for."""
+"""How long an agent of another host, whose network may come back, is awaited after the planned end, s."""
 _SILENT_S: Final = 3.0
-"""How long one gave no sign of life then."""
+"""How long without a sign of life such an agent must have been, s."""
 
 Show = Callable[[float, int, int], None]
 """Takes the share of the planned time that is over, and the messages sent and received by then."""

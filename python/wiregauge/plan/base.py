@@ -23,7 +23,7 @@ class Variant(Plan, frozen=True, tag_field="type"):
 
     @property
     def type(self) -> str:
-        """Which of them, as the plan writes it."""
+        """The variant's name, as the plan writes it."""
         return str(self.__struct_config__.tag)
 
 

@@ -53,7 +53,7 @@ class PlanError(ValueError):
 
 
 class OtherPlanError(PlanError):
-    """It is one of a schema that this version does not read."""
+    """The plan is of a schema that this version does not read."""
 
 
 class Synchronise(Plan, frozen=True, kw_only=True):
@@ -127,7 +127,7 @@ class VirtualLink(Plan, frozen=True):
 
     @property
     def switch_priority(self) -> LinkPriority:
-        """Which of the two priorities of switches it has."""
+        """The priority, of the two in a switch, that the virtual link has."""
         return "low" if self.priority < 4 else "high"
 
 
@@ -140,7 +140,7 @@ class TtWindow(Plan, frozen=True):
 
 
 class TtReception(Plan, frozen=True):
-    """When a receiver expects a time-triggered frame."""
+    """The expected arrival of a time-triggered frame at a receiver."""
 
     at: Attachment
     offset: Picoseconds
@@ -179,7 +179,7 @@ class Addresses(Plan, frozen=True):
 
     mac: AddressEnds = AddressEnds()
     macs: PortEnds = PortEnds()
-    """How many MAC addresses messages have in turn, from `mac` on."""
+    """Number of MAC addresses that messages take in turn, from `mac` on."""
     ipv4: AddressEnds = AddressEnds()
     port: PortEnds = PortEnds()
 
@@ -199,9 +199,9 @@ class Frer(Plan, frozen=True, kw_only=True):
     replicate_at: NodeIndex
     eliminate_at: NodeIndex
     intermediate: bool = False
-    """Switches on the way remove copies where paths meet and make them where paths part."""
+    """Whether switches on the way remove copies where paths meet and make them where paths part."""
     history_length: int | None = None
-    """None: match recovery."""
+    """Length of the history for vector recovery; None: match recovery."""
     reset: Picoseconds
     individual: Literal["match", "vector"] | None = None
     latent_errors: LatentErrors | None = None
@@ -219,9 +219,9 @@ class Flow(Plan, frozen=True, kw_only=True, rename={"from_": "from"}):
     vlan: VlanTag | None
     dscp: int = 0
     routes: tuple[Route, ...]
-    """To each receiver on each of its networks."""
+    """Routes to each receiver on each of its networks."""
     network: NetworkId | None = "A"
-    """None: both, each frame is sent on A and on B."""
+    """The network that carries it; None: both, each frame is sent on A and on B."""
     virtual_link: VirtualLink | None = None
     schedule: TimeTriggered | None = None
     frer: Frer | None = None
@@ -236,16 +236,16 @@ class Flow(Plan, frozen=True, kw_only=True, rename={"from_": "from"}):
 
     @property
     def receivers(self) -> tuple[int, ...]:
-        """Who receives it, in the order of the file."""
+        """The receivers in the order of the file."""
         return (self.to, *self.also_to)
 
     @property
     def ends(self) -> tuple[int, ...]:
-        """Its sender and its receivers."""
+        """The sender and the receivers."""
         return (self.from_, *self.receivers)
 
     def ways_to(self, receiver: int) -> tuple[tuple[int, ...], ...]:
-        """Its different ways to a receiver, on each network that leads there."""
+        """The different paths to a receiver, as node numbers, on each network that leads there."""
         ways = (route.nodes for route in self.routes)
         return tuple(dict.fromkeys(way for way in ways if way and way[-1] == receiver))
 
@@ -297,7 +297,7 @@ class Run(Plan, frozen=True, kw_only=True, dict=True):
 
     @property
     def planned_s(self) -> float:
-        """How long it goes on."""
+        """Duration of the run with warm-up and drain, s."""
         return (self.warm_up + self.duration + self.drain) / 1e12
 
     @property
@@ -339,7 +339,7 @@ class Campaign(Plan, frozen=True, kw_only=True):
 
     @property
     def planned_s(self) -> float:
-        """How long all runs go on."""
+        """Duration of all runs with warm-up and drain, s."""
         return sum(run.warm_up + run.duration + run.drain for run in self.runs) / 1e12
 
     def polices_frames(self, run: Run, flow: Flow) -> bool:

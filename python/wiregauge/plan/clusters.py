@@ -11,7 +11,7 @@ __all__ = ["Cluster", "ClusterChannel", "ClusterMaster", "ClusterParameters", "C
 
 
 class ClusterThresholds(Plan, frozen=True, kw_only=True):
-    """How many masters it takes."""
+    """The numbers of masters that thresholds require."""
 
     sync: int
     tentative: int
@@ -66,6 +66,6 @@ class Cluster(Plan, frozen=True, kw_only=True):
 
     @property
     def devices(self) -> tuple[NodeIndex, ...]:
-        """Every device."""
+        """Numbers of all devices of the cluster."""
         compression = (channel.compression_master for channel in self.channels)
         return (*(master.node for master in self.masters), *compression, *self.clients)

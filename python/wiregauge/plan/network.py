@@ -53,20 +53,20 @@ class EachFrame(Variant, frozen=True, tag="each-frame"):
 
 
 class Coalesced(Variant, frozen=True, tag="coalesced"):
-    """When so many are there, or when the first has waited so long."""
+    """Interrupts after a number of frames, or when the first has waited for a time."""
 
     frames: int
     wait: Picoseconds
 
 
 class Polled(Variant, frozen=True, tag="polled"):
-    """At the multiples of a period."""
+    """Reading of frames at the multiples of a period."""
 
     period: Picoseconds
 
 
 class Spaced(Variant, frozen=True, tag="spaced"):
-    """At once, but no sooner than so long after the one before."""
+    """Interrupts on arrival, with a least spacing."""
 
     spacing: Picoseconds
 
@@ -213,10 +213,10 @@ class Switch(Variant, frozen=True, kw_only=True, tag="switch"):
     forwarding_mode: ForwardingMode = written("store-and-forward")
     processing_delay: Picoseconds = written(0)
     drawn_delay: Distribution | None = None
-    """Where the processing delay is drawn for each frame."""
+    """Distribution from which the processing delay of each frame is drawn; None: `processing_delay`."""
     mixed_rate_delay: Picoseconds = 0
     frame_lengths: FrameLengths | None = None
-    """None: those of the standard."""
+    """Limits of frame lengths; None: those of the standard."""
     own_frames: tuple[OwnFrames, ...] = ()
     learning: bool = written(False)
     address_table: AddressTable | None = None
@@ -275,15 +275,15 @@ class Node(Plan, frozen=True):
     mac: tuple[int, ...]
     ipv4: tuple[int, ...]
     clock: Clock | None = None
-    """None: a perfect one."""
+    """The model of its clock; None: a perfect one."""
     tsn: HostTsn | None = None
     """TSN settings of its interface, of an end system."""
     line_drift_ppb: int = 0
-    """How much too fast the lines of a simulated node are."""
+    """Frequency error of a simulated node's line clocks, ppb; positive: too fast."""
     interframe_gap: int = 12
     """The least gap that its interfaces leave behind a frame, in bytes."""
     timestamps: Timestamps | None = None
-    """None: they are exact."""
+    """The model of its timestamps; None: exact."""
     events: tuple[HostEvent, ...] = ()
     """Events of its simulated host."""
 

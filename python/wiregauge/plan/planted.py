@@ -50,7 +50,7 @@ class Contradiction:
     loses: bool = False
     """Whether frames are lost by it."""
     cure: str = ""
-    """Where it is not to leave the element out."""
+    """The cure where it is not to leave the element out."""
 
 
 Found = Iterator[tuple[str, int, str]]
@@ -232,7 +232,7 @@ def _scheduled(run: Run) -> set[int]:
 
 @dataclass(frozen=True, slots=True)
 class Parting:
-    """How far apart two clocks of a schedule may be by what the test plants, ps; the worst of their nodes first."""
+    """The largest offset, ps, that the test plants between two clocks of a schedule; the worst node first."""
 
     apart: int
     nodes: tuple[int, int]

@@ -41,7 +41,7 @@ CURE: Final = "send less often, or give the host a model that takes less time"
 
 
 def with_overloads(campaign: Campaign) -> Campaign:
-    """The same, warned of every host of a run that does not keep up."""
+    """The campaign with a warning for every host of a run that does not keep up."""
     told = [
         f"{one.sentence(campaign.network)}, so it falls behind ever more; {CURE}"
         for run in campaign.runs

@@ -26,5 +26,5 @@ class Route(Plan, frozen=True, kw_only=True):
 
     @property
     def nodes(self) -> tuple[int, ...]:
-        """Its nodes, the sender first and the receiver last."""
+        """Numbers of the nodes on the route, the sender first and the receiver last."""
         return (self.hops[0].from_, *(hop.to for hop in self.hops)) if self.hops else ()

@@ -39,7 +39,7 @@ class Periodic(Variant, frozen=True, tag="periodic"):
 
 
 class Exponential(Variant, frozen=True, tag="exponential"):
-    """At exponential intervals with the period as their mean."""
+    """Random sending at exponential intervals, whose mean is the period."""
 
 
 class Bursts(Variant, frozen=True, tag="bursts"):
@@ -75,7 +75,7 @@ class Replay(Plan, frozen=True):
 
     @property
     def frames(self) -> tuple[int, int]:
-        """Its shortest and its longest frame as they are sent, bytes from destination address to FCS."""
+        """The shortest and the longest frame as sent, bytes from destination address to FCS."""
         lengths = [int(length) for length in re.findall(r":([0-9]+)", self.trace)]
         return max(self.least, min(lengths, default=0)), max(self.least, max(lengths, default=0))
 
@@ -91,7 +91,7 @@ class Send(Plan, frozen=True):
     count: int
     warm_up_count: int
     pattern: Periodic | Exponential | Bursts | Ramp | None = None
-    """None: periodic."""
+    """The send pattern; None: periodic."""
     rate_limit_bps: int | None = None
     sub_link: int = 0
     activity: Activity | None = None
@@ -102,9 +102,9 @@ class Send(Plan, frozen=True):
     transmit_time: int | None = None
     replay: Replay | None = None
     before_dispatch: Picoseconds | None = None
-    """Where `offset` follows from the dispatch of the flow: how long before it."""
+    """Time from sending to the flow's dispatch, ps, where `offset` follows from that; else None."""
     on_cycle: bool = False
-    """`offset` is such that messages are at one place of the network's cycle, by the clock of their end system."""
+    """Whether `offset` puts messages at a fixed place of the network's cycle, by the clock of their end system."""
 
 
 class Receive(Plan, frozen=True):
@@ -190,9 +190,9 @@ class RemoteLog(Plan, frozen=True):
     to: NodeIndex
     route: Route
     record: int
-    """Bytes of one."""
+    """Bytes of a record."""
     records: int
-    """In a frame."""
+    """Number of records in a frame."""
 
 
 class Capture(Plan, frozen=True):
@@ -213,7 +213,7 @@ class Delay(Variant, frozen=True, tag="delay"):
 
 
 class WrongLength(Variant, frozen=True, tag="wrong-length"):
-    """Its sender cuts the frame short, or runs on: it has this length, in bytes."""
+    """A fault by which the sender cuts frames short, or extends them, to a length in bytes."""
 
     length: int
 
@@ -231,7 +231,7 @@ class Bits(Variant, frozen=True, tag="bits"):
 
 
 class Messages(Variant, frozen=True, tag="messages"):
-    """These messages of a flow, in every copy and on both legs."""
+    """Selects messages of a flow, in every copy and on both legs."""
 
     flow: FlowId
     sequences: Sequences

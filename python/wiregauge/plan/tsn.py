@@ -45,7 +45,7 @@ class TrafficClass(Plan, frozen=True):
     queues: int
     shaper: Cbs | Etf | None = None
     preemptable: bool = False
-    """Its frames are sent in fragments where others wait."""
+    """Whether its frames are sent in fragments where others wait (frame preemption)."""
 
 
 class GateEntry(Plan, frozen=True):
@@ -80,14 +80,14 @@ class StreamGateEntry(Plan, frozen=True):
 
 
 class StreamGate(Plan, frozen=True):
-    """When frames of a flow may come."""
+    """The time intervals in which frames of a flow may arrive."""
 
     base_time: Picoseconds
     entries: tuple[StreamGateEntry, ...]
 
 
 class Meter(Plan, frozen=True):
-    """How many may come."""
+    """The rate and burst that frames of a flow may have."""
 
     rate_bps: int
     burst: int
@@ -154,11 +154,11 @@ class PortClass(Plan, frozen=True):
     virtual_links: tuple[LinkPriority, ...] = ()
     """Priorities of virtual links whose frames wait in it as well."""
     idle_slope_bps: int | None = None
-    """None: strict priority."""
+    """Idle slope of the credit-based shaper, bit/s; None: strict priority."""
     longest_frame: int | None = None
-    """None: any may enter."""
+    """The longest frame that may enter; None: any."""
     preemptable: bool = False
-    """Its frames are sent in fragments where others wait."""
+    """Whether its frames are sent in fragments where others wait (frame preemption)."""
     asynchronous: AsynchronousShaper | None = None
 
 
@@ -171,7 +171,7 @@ class PortSchedule(Plan, frozen=True, kw_only=True):
 
     @property
     def cycle(self) -> int:
-        """How long all entries take, picoseconds."""
+        """Sum of the lengths of all entries, ps."""
         return sum(entry.length for entry in self.entries)
 
 
@@ -187,7 +187,7 @@ class FilterGateEntry(Plan, frozen=True):
 
 
 class FilterGate(Plan, frozen=True, kw_only=True):
-    """When frames of a stream pass a switch."""
+    """The time intervals in which frames of a stream pass a switch."""
 
     base_time: Picoseconds
     close_on_invalid: bool = False
@@ -228,16 +228,16 @@ class PortTsn(Plan, frozen=True, kw_only=True):
     """Traffic classes, shapers and gates of ports of a switch, and filters of streams that enter by them."""
 
     ports: tuple[int, ...] = ()
-    """Empty: those that no other names."""
+    """Ports with these settings; empty: those that no other settings name."""
     classes: tuple[PortClass, ...] = ()
-    """None: the priorities of the switch."""
+    """Traffic classes of the ports; empty: from the priorities of the switch."""
     guard_band: Picoseconds | None = None
-    """None: a frame begins if it is through before its gate closes."""
+    """The guard band, ps; None: a frame begins if it is through before its gate closes."""
     shortest_fragment: int | None = None
-    """Bytes of one that is not the last; None: 64."""
+    """Bytes of a fragment that is not the last, at least; None: 64."""
     hold_advance: Picoseconds | None = None
     release_advance: Picoseconds | None = None
-    """As of a host."""
+    """Advances of hold and release, ps, as in a host's settings."""
     cyclic: CyclicQueuing | None = None
     schedules: tuple[PortSchedule, ...] = ()
     filters: tuple[StreamFilter, ...] = ()

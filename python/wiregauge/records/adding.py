@@ -43,9 +43,9 @@ def is_stored(directory: RunDirectory, index: int) -> bool:
 
 
 def add_spooled(directory: RunDirectory, index: int) -> bool:
-    """Adds what is in the spool of a run to what is stored of it, and tracks it again; whether there was anything.
+    """Adds the records in the spool of a run to its stored ones, and tracks it again; whether there were any.
 
-    The caller holds the directory. Killed meanwhile, it can be done again: the spool goes last.
+    The caller holds the directory. If killed meanwhile, it can be repeated: the spool goes last.
     """
     if not directory.segments(index):
         return False

@@ -41,7 +41,7 @@ _MANIFEST = "manifest.json"
 _RESERVE = ".reserve"
 _RESERVE_BYTES = 256 << 10
 WHOLE: Final = ".whole"
-"""In the spool of a node whose records came from another host: all of them are there."""
+"""Marker in the spool of a node whose records came from another host: the records are complete."""
 Beside = Literal["truth", "crossings"]
 
 BESIDE: Final[Mapping[Beside, str]] = {"truth": "truth.arrows", "crossings": "crossings.arrows"}
@@ -295,7 +295,7 @@ class RunDirectory:
             raise UnwritableError(self.root, error.strerror) from error
 
     def close(self) -> None:
-        """Lets the lock go."""
+        """Removes the reserve and releases the lock."""
         if self._lock is not None:
             with contextlib.suppress(OSError):
                 (self.root / _RESERVE).unlink()
@@ -315,7 +315,8 @@ class RunDirectory:
             raise kind(f"{self.root / _MANIFEST}, plan: {error}") from None
 
     def forget_plan(self) -> None:
-        """Lets the plan go: it is on the disk, and of very many flows hundreds of megabytes. Nothing is saved after."""
+        """Frees the plan: it is on the disk, and takes hundreds of megabytes for very many flows. Nothing is saved
+        after."""
         self.manifest.pop("plan", None)
         self.__dict__.pop("plan", None)
 
@@ -340,7 +341,8 @@ class RunDirectory:
             ) from None
 
     def spool(self, run: int, node: int | None = None) -> Path:
-        """Where the segments of a run are while it goes on; of a node by its number in the plan: no name meets it."""
+        """The folder of a run's segments while it goes on; for one node by its number in the plan, which no name can
+        equal."""
         place = self.root / "spool" / f"run-{run:04d}"
         return place if node is None else place / f"node-{node:04d}"
 
@@ -351,7 +353,7 @@ class RunDirectory:
         )
 
     def put_by(self, run: int, node: int) -> None:
-        """Puts what has come of a node's records by until the rest comes: a part of them is not to be tracked."""
+        """Sets the partial records of a node aside until the rest arrives, for a part must not be tracked."""
         place, aside = self.spool(run, node), self._put_by(run, node)
         if place.exists() and not aside.exists():
             move_folder(place, aside)
@@ -382,7 +384,7 @@ class RunDirectory:
         return sorted(path for path in found if path.name not in BESIDE.values())
 
     def records(self, run: int) -> Path:
-        """Every record of a run."""
+        """The table of all records of a run."""
         return self.root / "records" / f"run-{run:04d}.parquet"
 
     def captures(self, run: int) -> Path:
@@ -390,7 +392,7 @@ class RunDirectory:
         return self.root / "captures" / f"run-{run:04d}"
 
     def spooled_captures(self, run: int) -> Path:
-        """Where captures of a run are while it goes on, but for those of agents, which are in their own spools."""
+        """The folder of a run's captures while it goes on, except those of agents, which are in their own spools."""
         return self.spool(run) / "captures"
 
     def _spooled_network(self, run: int) -> Path:
@@ -413,7 +415,7 @@ class RunDirectory:
         return of_network if of_network.exists() else self.spool(run) / BESIDE[kind]
 
     def beside(self, kind: Beside, run: int) -> Path:
-        """The same for good."""
+        """The stored table of that kind of a run."""
         return self.root / kind / f"run-{run:04d}.parquet"
 
     def truth(self, run: int) -> Path:

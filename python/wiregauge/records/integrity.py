@@ -1,4 +1,4 @@
-"""Is a file of a run directory the one that was written? Hashes say so, and every command checks what it reads.
+"""Checks that files of a run directory are the ones that were written, by their hashes, on every read.
 
 The manifest lists every file with its length, rows and SHA-256, and what it was made from; JSON files carry a digest of
 themselves. A directory may have neither: it is read as *unverified*. SHA-256 is the one hash that every

@@ -1,7 +1,7 @@
-"""Who may write into a run directory: one process at a time, told by a lock that the kernel lets go when it ends.
+"""Write lock of a run directory: one process at a time; the kernel releases it when the process ends.
 
-The lock file is made by the first who finds none. So of several commands that begin a run in one place at once, the one
-whose file it is makes the run directory, and the others know before they have touched anything.
+The lock file is made by the first process that finds none. So of several commands that begin a run in one place at
+once, the one whose file it is makes the run directory, and the others know before they have touched anything.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ __all__ = ["LOCK", "Lock", "is_locked"]
 
 LOCK: Final = ".lock"
 _GLANCE_S: Final = 0.5
-"""Who only asks whether a directory is being written holds the lock for an instant; it is waited for."""
+"""How long to wait for a lock, s, that may be held for an instant only to ask whether the directory is being
+written."""
 
 
 class Lock:

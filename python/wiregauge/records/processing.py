@@ -75,7 +75,7 @@ def track_run(
         store_noise(directory, index)
         gaps = gaps_of(directory, index, summary["damaged_segments"])
         if gaps:
-            # Who lost what is known only now; it is rare enough to look at the records twice.
+            # The origin of losses is known only now; they are rare enough to track the records twice.
             told = {key: summary[key] for key in _TOLD_BY_SEGMENTS}
             summary = _tracked_again(directory, index, directory.record_files(index), gaps) | told
         for kind in BESIDE:
@@ -96,7 +96,7 @@ def track_run(
 def enter_tracked(directory: RunDirectory, summaries: Mapping[int, dict[str, Any]]) -> None:
     """Puts the entries of runs, by index, into tracking.json, and removes their spools.
 
-    They go only now that all files are whole and their hashes are on the disk.
+    Spools are removed only after all files are complete and their hashes on the disk.
     """
     note_tracking(directory, summaries)
     for index in summaries:

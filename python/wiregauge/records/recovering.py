@@ -83,7 +83,7 @@ def _finish(directory: RunDirectory) -> None:
     tracking = read_tracking(directory)
     if killed:
         _enter_spooled(directory)
-        # Their hashes were on the disk before their spool was removed.
+        # Hashes were on the disk before spools were removed.
         for entry in tracking["runs"]:
             directory.note_files(entry.get("files", {}))
     _end_running(directory)

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from wiregauge.plan import NETWORK
 
 Counter = int | None
-"""None: not reported."""
+"""A counter; None: not reported."""
 
 
 def sum_known(counts: Iterable[Counter]) -> int:
@@ -75,14 +75,14 @@ class TaskReport(_Reported, frozen=True):
 
 
 class Octets(_Reported, frozen=True):
-    """Which octet of a frame a timestamp is of, and which its record stands for."""
+    """The octet of a frame that is timestamped, and the octet that its record stands for."""
 
     timestamped: str | None = None
     recorded: str | None = None
 
 
 class InterfaceClock(_Reported, frozen=True):
-    """How well times by the clock of an interface were placed on the host's."""
+    """Uncertainty of placing times of an interface's clock on the host's clock."""
 
     uncertainty_ns: float | None = None
     step_ns: float | None = None
@@ -196,7 +196,7 @@ class LoadFate(_Reported, frozen=True):
 
 
 class ReleaseReport(_Reported, frozen=True):
-    """How much later than the model wanted frames left a played network towards an end system, ns."""
+    """Release error of frames from a played network towards an end system, ns."""
 
     end_system: str = ""
     frames: int = 0
@@ -251,7 +251,7 @@ class ForeignFrames(_Reported, frozen=True):
     delivered: int = 0
     """Copies that were handed to end systems."""
     line_ns: int = 0
-    """For how long they had lines and media of the network, all together."""
+    """Sum of the times for which they occupied lines and media of the network, ns."""
     dropped: dict[str, int] = {}
 
     @property
@@ -300,7 +300,7 @@ class AgentReport(_Reported, frozen=True):
     loads: tuple[LoadFate, ...] = ()
 
     def tasks_of(self, kind: str) -> list[TaskReport]:
-        """Its tasks of one kind."""
+        """The task reports of one kind."""
         return [task for task in self.tasks if task.kind == kind]
 
 
@@ -362,7 +362,7 @@ class CreditReport(_Reported, frozen=True):
 
     @property
     def max_at_ns(self) -> float:
-        """When it was greatest, ns of the run."""
+        """Instant of the greatest credit, ns of the run."""
         return self.greatest_at_ps / 1000
 
     @property
@@ -372,7 +372,7 @@ class CreditReport(_Reported, frozen=True):
 
     @property
     def min_at_ns(self) -> float:
-        """When it was least, ns of the run."""
+        """Instant of the least credit, ns of the run."""
         return self.least_at_ps / 1000
 
 
@@ -392,7 +392,7 @@ class SynchroniserReport(_Reported, frozen=True):
 
     @property
     def synchronised_at_ns(self) -> float | None:
-        """When it was synchronised first, ns; None where it never was."""
+        """Instant of its first synchronisation, ns; None without one."""
         return in_ns(self.synchronised_at_ps)
 
 
@@ -409,7 +409,7 @@ class ClusterReport(_Reported, frozen=True):
 
     @property
     def devices(self) -> tuple[SynchroniserReport, ...]:
-        """Its devices, which know their names."""
+        """The reports of its devices, with their names."""
         return tuple(replace(one, node=name) for name, one in self.by_name.items())
 
     @property
@@ -429,7 +429,7 @@ class ClusterReport(_Reported, frozen=True):
 
     @property
     def startup_ns(self) -> float | None:
-        """How long it took until all correct devices were synchronised, ns."""
+        """Time until all correct devices were synchronised, ns; None where they never were."""
         return in_ns(self.startup_ps)
 
     @property
@@ -466,7 +466,7 @@ class PtpClockReport(_Reported, frozen=True):
 
     @property
     def synchronised_at_ns(self) -> float | None:
-        """When it was synchronised first, ns."""
+        """Instant of its first synchronisation, ns; None without one."""
         return in_ns(self.synchronised_at_ps)
 
     @property
@@ -498,7 +498,7 @@ class PtpDomainReport(_Reported, frozen=True):
 
     @property
     def clocks(self) -> tuple[PtpClockReport, ...]:
-        """Its clocks, which know their names."""
+        """The reports of its clocks, with their names."""
         return tuple(replace(one, node=name) for name, one in self.by_name.items())
 
     @property
@@ -508,7 +508,7 @@ class PtpDomainReport(_Reported, frozen=True):
 
     @property
     def synchronised_at_ns(self) -> float | None:
-        """When all its clocks were synchronised first, ns."""
+        """First instant at which all its clocks were synchronised, ns; None without one."""
         return in_ns(self.synchronised_at_ps)
 
     @property
@@ -566,7 +566,7 @@ class ClockGate(_Reported, frozen=True):
     """Whether clocks were fit before a run."""
 
     reason: str | None = None
-    """Why not; None where they were."""
+    """The reason why they were not fit; None where they were."""
 
 
 class FirstPort(_Reported, frozen=True):

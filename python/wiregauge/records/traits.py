@@ -30,11 +30,11 @@ class Traits:
 
     @property
     def between(self) -> str:
-        """Who plays switches and links, in words; empty where that is no choice."""
+        """The players of switches and links, in words; empty where there is no choice."""
         return {"kernel": "bridges of the kernel", "model": "the model, in real time"}.get(self.switches, "")
 
     def as_json(self) -> dict[str, Any]:
-        """As they stand in the manifest."""
+        """The traits as stored in the manifest."""
         return asdict(self)
 
 

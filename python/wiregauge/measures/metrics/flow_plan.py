@@ -42,9 +42,9 @@ class Schedule:
     reception_ns: float
     early_ns: float = 0.0
     late_ns: float = 0.0
+    """How much before (`early_ns`) and after that instant it accepts a frame."""
     windows: tuple[TtWindow, ...] = ()
-    """When it may leave each port on its way, ps, by the clock of the port's node."""
-    """How much before and after that it accepts one."""
+    """Intervals in which it may leave each port on its way, ps, by the clock of the port's node."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
