@@ -29,27 +29,27 @@ class Distribution:
 
     @property
     def n(self) -> int:
-        """How many values there are."""
+        """Number of values."""
         return len(self.values) if self.counts is None else int(self.counts.sum())
 
     def density(self, *, log: bool = False, span: tuple[float, float] | None = None) -> DensityShape:
-        """As `stats.density`."""
+        """The density; see `stats.density`."""
         return stats.density(self.values, log=log, span=span, counts=self.counts)
 
     def box(self) -> BoxShape | None:
-        """As `stats.box`."""
+        """Box plot data; see `stats.box`."""
         return stats.box(self.values, counts=self.counts)
 
     def tail(self) -> TailShape:
-        """As `stats.tail`."""
+        """The tail; see `stats.tail`."""
         return stats.tail(self.values, counts=self.counts)
 
     def ecdf(self) -> EcdfShape:
-        """As `stats.ecdf`."""
+        """The empirical distribution function; see `stats.ecdf`."""
         return stats.ecdf(self.values, counts=self.counts)
 
     def histogram(self, edges: Floats) -> HistogramShape:
-        """As `stats.histogram`."""
+        """The histogram with these bin edges; see `stats.histogram`."""
         return stats.histogram(self.values, edges, self.counts)
 
     def quantiles(self, *which: float) -> list[float]:

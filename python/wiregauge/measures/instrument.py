@@ -134,7 +134,7 @@ def with_late_release(figure: Quantity, flow: FlowResult, most: float) -> Range 
     if figure.measure == "goodput":
         return 0.0, inf
     if (counted := _COUNTED_LATE.get(figure.measure)) is not None:
-        # Who is late there and back is counted by what one way may take of it.
+        # A relayed flow counts messages late by their round trip: the effect on it has no bound here.
         return counted(figure, flow, inf if flow.plan.relayed else most)
     if figure.measure == "effective_bandwidth":
         return _of_bandwidth(flow, most)

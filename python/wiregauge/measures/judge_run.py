@@ -246,7 +246,7 @@ def _records_written(entry: RunEntry, agents: Mapping[str, AgentReport]) -> int:
 
 
 def _contradictions(flow: FlowResult, tracked: TrackedFlow | None, clocks: RunClocks) -> list[str]:
-    """Where the message table and tracking.json disagree, or do not add up in themselves."""
+    """Sentences on disagreements between the message table and tracking.json, or within them."""
     name = f"flow {flow.plan.name}"
     if tracked is None:
         return [f"{name} is not in tracking.json"]

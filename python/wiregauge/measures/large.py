@@ -23,7 +23,7 @@ MOST_OF_EACH = 20
 """Number of flows that are shown in full for each reason."""
 
 Flow = tuple[int, str]
-"""Its number and its receiver."""
+"""Number of a flow and name of its receiver."""
 
 
 def are_many(flows: Sequence[object]) -> bool:

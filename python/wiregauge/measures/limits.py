@@ -70,9 +70,9 @@ class OfRun:
     ptp_domains: Sequence[PtpDomainReport] = ()
     network: NetworkResult | None = None
     no_network: str = ""
-    """Why nothing is known of a network that an agent plays; empty where something is."""
+    """The reason why nothing is known of a played network; empty where something is."""
     virtual_time: bool = False
-    """Timestamps are without error, and nothing is late."""
+    """Whether the run was in virtual time: timestamps are without error, and nothing is late."""
 
 
 def judge_limits(
@@ -226,7 +226,7 @@ def _open(
     band: Range | None,
     beyond: bool | None,
 ) -> str:
-    """Why a figure decides nothing, of which is known whether it is `beyond` the limit; empty where it decides."""
+    """The reason why a figure that is `beyond` the limit, or not, decides nothing; empty where it decides."""
     if beyond is None:
         return "the bound lies within what a percentile of a run too large to be held in memory leaves open"
     if band is not None and flow is not None and _beyond(limit, band[0]) != _beyond(limit, band[1]):
@@ -250,7 +250,7 @@ def _open(
 
 
 def _silent(figure: Quantity) -> str:
-    """Why a figure that keeps a limit rests on nothing; empty where it rests on something."""
+    """The reason why a figure that keeps a limit has no basis; empty where it has one."""
     if figure.silent:
         return figure.silent
     of, among = _definition(figure.measure), figure.counted_of
@@ -292,7 +292,7 @@ def _unsure(limit: LimitPlan, figure: Quantity, flow: FlowResult, band: Range) -
 
 
 def _late_release(limit: LimitPlan, figure: Quantity, flow: FlowResult) -> str | None:
-    """Why the lateness of a played network decides a limit; None where clocks do, or nothing of the kind."""
+    """The reason why the lateness of a played network decides a limit; None where it does not."""
     in_time = flow.in_time.get(figure.name)
     value = figure.value if figure.value is not None else figure.stands_for
     if in_time is None or value is None:
@@ -414,7 +414,7 @@ def _could_break(limit: LimitPlan, figure: Quantity, flow: FlowResult, missing: 
     q = quantile_named(statistic) if figure.measure not in ("latency_with_loss", "pdv") else None
     if q is None:
         return True
-    # Those that were not seen lie at the end that breaks the limit.
+    # Unseen values are assumed at the end that breaks the limit.
     before = 0 if limit.bound == "at-most" else missing
     if flow.sampled is not None:
         sketch = _sketch(of, flow)

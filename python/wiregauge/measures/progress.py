@@ -24,7 +24,7 @@ def heard(by: Listener) -> Iterator[None]:
 
 
 def reached(what: str, share: float) -> None:
-    """So much of it is done, 0 to 1."""
+    """Reports that a share of the work `what` is done, 0 to 1."""
     listener = _LISTENER.get()
     if listener is not None:
         listener(what, share)

@@ -115,7 +115,7 @@ def _found(flow: FlowResult) -> Iterator[Quantity]:
 
 
 def _among(flow: FlowResult, name: str) -> int:
-    """How many messages could have shown a counter."""
+    """Number of messages that could have shown a counter."""
     counts = flow.counts
     traced = counts["sent"] - counts["unknown"] - flow.outcomes.get("lost", 0)
     return {SENT: counts["sent"], ARRIVED: counts["delivered"], SEEN: traced}.get(

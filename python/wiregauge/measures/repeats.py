@@ -47,7 +47,7 @@ def pool(flows: Sequence[FlowResult]) -> FlowResult:
     uncompared = next((flow for flow in flows if flow.uncompared), None)
     if uncompared is None:
         return pooled
-    # Where the clocks of one run were not compared, nothing between them is known of all.
+    # Where the clocks of one run were not compared, the pooled figures between them are undetermined.
     bare = without_clocks(pooled, 0.0)
     return replace(bare, uncompared=uncompared.uncompared, clock_offset=uncompared.clock_offset)
 

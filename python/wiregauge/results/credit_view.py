@@ -33,7 +33,7 @@ class CreditShape:
     """Corners over the run, s: of each stretch of time the first, the greatest, the least and the last."""
     bits: Floats
     near_t: Floats
-    """Every corner around the greatest; ns from it."""
+    """Times of all corners around the greatest credit, ns from it."""
     near_bits: Floats
 
 

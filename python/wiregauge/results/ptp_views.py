@@ -23,13 +23,13 @@ MARKS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class PtpShape:
-    """How far a clock was from its grandmaster, ns: the greatest of each stretch of true time, s."""
+    """Distance of a clock from its grandmaster, ns: the greatest of each interval of true time, s."""
 
     node: str
     t: Floats
     distance: Floats
     changes: tuple[tuple[float, str], ...]
-    """When it took another clock for its grandmaster, s, and which, from the first other one on."""
+    """Times at which it took another clock for its grandmaster, s, with that clock, from the first other one on."""
 
 
 def ptp_shapes(directory: Recorded, plan: RunPlan) -> tuple[PtpShape, ...]:

@@ -49,13 +49,13 @@ class QueueShape:
     most_frames: int
     most_frames_at: float
     drops_at: Floats
-    """When frames were dropped; where many were, the first instant of each stretch of time with any."""
+    """Times of dropped frames; where many were, the first instant of each interval with any."""
     dropped: int
     near_t: Floats
     near_bytes: Floats
-    """Every change around the greatest number of bytes; times in ns from it."""
+    """Number of bytes after every change around the maximum; times are in ns from it."""
     changes: int = 0
-    """Changes of the length of the queue in all."""
+    """Total number of changes of the queue's length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ def _key(most: int) -> pl.Expr:
     parts = ("flow", "sequence", "node", "returning", "warm_up")
     if most >= 1 << 14:
         return pl.struct(parts)
-    # Their bits in one number, which is joined several times as fast.
+    # The bits of all parts in one number, which is joined several times as fast.
     places = (48, 16, 2, 1, 0)
     each = [
         pl.col(name).cast(pl.UInt64) * pl.lit(1 << place, pl.UInt64)
@@ -147,7 +147,7 @@ def _key(most: int) -> pl.Expr:
 
 
 class _Level:
-    """How full a queue is: takes changes in the order of time, keeps the extremes of equal stretches of it."""
+    """Fill level of a queue: takes changes in the order of time, keeps the extremes of equal intervals."""
 
     def __init__(self) -> None:
         nothing = np.zeros(0, dtype=np.int64)

@@ -95,7 +95,7 @@ class OffsetShown(TypedDict):
 
 
 def _offsets(clock: ClockResult) -> list[OffsetShown]:
-    """At most so many points as a picture needs; each is offset and half-width at a time of the node's clock."""
+    """Points of a clock's offset, as many as a figure needs: offset and half-width at times of the node's clock."""
     step = max(len(clock.t) // _CLOCK_POINTS, 1)
     each = (column[::step].tolist() for column in (clock.t, clock.offset, clock.half_width))
     return [

@@ -44,7 +44,7 @@ MOST_RUNS = 24
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """Which series a shape belongs to. `rest` is the point without protocol and payload, as the sweep writes it."""
+    """The series that a shape belongs to. `rest` is the point without protocol and payload, as the sweep writes it."""
 
     flow: int
     label: str

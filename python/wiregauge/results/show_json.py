@@ -69,7 +69,7 @@ def details(judgement: Judgement, run: RunResult) -> Iterator[bytes]:
 
 
 def details_file(run: int) -> str:
-    """Where these lines are in the run directory."""
+    """Path of these lines in the run directory."""
     return f"flows/run-{run:04}.jsonl.gz"
 
 

@@ -32,7 +32,7 @@ _VERDICTS = {"PASS": "green", "FAIL": "red", "UNDECIDED": "yellow", "NONE": "dim
 
 
 def headline(judgement: Judgement) -> str:
-    """How fast, how steady, what was lost, can I trust it: one sentence from the pooled points."""
+    """One sentence on speed, steadiness, losses and validity, from the pooled points."""
     flows = [flow for point in judgement.points for flow in point.flows]
     speeds = [(flow, flow.summaries["latency"]) for flow in flows if flow.summaries["latency"].n]
     seen = [flow for flow in flows if not flow.unseen]
@@ -95,7 +95,7 @@ _MOST_NAMED = 3
 
 
 def _uncompared(flows: Sequence[FlowResult]) -> str:
-    """Why no latency is known, and by how much it varies at most."""
+    """The reason why latency is unknown, and its largest variation."""
     spans = [(span, flow) for flow in flows if (span := flow.spread.span()) is not None]
     text = "One-way latency is not known, as the clocks were not compared"
     if not spans:
@@ -184,15 +184,15 @@ def _own_errors(judgement: Judgement) -> list[str]:
 
 
 _MOST_FLOWS = 200
-"""Flows of a run that are all shown; of more those that stand out are, …"""
+"""Number of flows of a run up to which all are shown."""
 _MOST_OF_EACH = 5
-"""… so many for each reason."""
+"""Number of flows per reason that are shown in larger runs."""
 _MOST_LIMITS = 20
 _RESULTS = {"fail": "red", "undecided": "yellow", "pass": "green"}
 
 
 def _limits(judgement: Judgement, console: Console) -> None:
-    """Every limit that failed; of the others a line per limit of the test and cause: where it was closest."""
+    """Prints every failed limit; for the others one line per limit and cause, where it was closest."""
     found = [(run, limit) for run in judgement.runs for limit in run.limits]
     failed = [[one] for one in found if one[1].result == "fail"]
     for result, lines in (

@@ -32,9 +32,9 @@ Count = Annotated[int, msgspec.Meta(ge=0)]
 Positive = Annotated[float, msgspec.Meta(ge=0)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Figure = float | None
-"""None: not determined."""
+"""A figure; None: not determined."""
 Interval = Annotated[list[float | None], msgspec.Meta(min_length=2, max_length=2)]
-"""None where it is open."""
+"""Ends of an interval; None where it is open."""
 Grade = Annotated[str, msgspec.Meta(extra_json_schema={"enum": ["VALID", "DEGRADED", "INVALID"]})]
 Verdict = Annotated[str, msgspec.Meta(extra_json_schema={"enum": ["PASS", "FAIL", "UNDECIDED", "NONE"]})]
 

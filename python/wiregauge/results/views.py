@@ -49,7 +49,7 @@ class FrameBar:
     start: float
     end: float
     chosen: bool
-    """It is the message the window is about."""
+    """Whether it is the message that the window is about."""
 
 
 @dataclass(frozen=True, slots=True)

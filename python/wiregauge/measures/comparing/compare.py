@@ -324,7 +324,7 @@ def _in_full(
 
 
 def _moved(flow: FlowComparison) -> float:
-    """How far a flow moved: by the figure that decided, else by its main measures."""
+    """Relative shift of a flow: of the deciding figure, else the largest of its main measures."""
     if flow.deciding is not None:
         return flow.deciding[1].relative
     return max(

@@ -30,7 +30,7 @@ Basis = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """How far one figure moved from base to new.
+    """The shift of one figure from base to new.
 
     `base` and `new` carry 95 % intervals from sampling. `shift` is new - base with its 95 % interval, `joint` the same
     at the level at which all judged figures hold together; both include `instrument`, the bound of clock and timestamp
@@ -38,8 +38,8 @@ class Shift:
 
     Without a threshold a judged figure has the `chance` of so great a change when nothing changed, and, where none was
     found, the change that would have been: `detectable`, with a probability of `stats.POWER`, were it the only one.
-    `beyond` is what decided on a quantile or the greatest value: a value, and the messages beyond it on either side.
-    Of the greatest value `detectable` is the share of messages that would have been found beyond all of the other side.
+    `beyond` is the basis for a quantile or the maximum: a value, and the messages beyond it on either side. For the
+    maximum `detectable` is the share of messages that would have been found beyond all of the other side.
     """
 
     statistic: str
@@ -63,7 +63,7 @@ class Shift:
 
     @property
     def relative(self) -> float:
-        """How far it moved against its base value."""
+        """The absolute shift relative to the base value."""
         return abs(self.shift.value) / max(abs(self.base.value), 1e-12)
 
     @property

@@ -96,7 +96,7 @@ def _text(manifest: Mapping[str, object], *keys: str) -> str:
 
 
 def _settings(base: Judgement, new: Judgement) -> tuple[str, ...]:
-    """Where the networks of the two plans differ, by the names the tests give; alike differences share a sentence."""
+    """Differences of the networks of the two plans, by the names in the tests; equal differences share a sentence."""
     trees = [_network(judgement) for judgement in (base, new)]
     changed: dict[tuple[str, str, str], list[str]] = {}
     for owner in [*trees[0], *(owner for owner in trees[1] if owner not in trees[0])]:

@@ -12,9 +12,9 @@ __all__ = ["one_measurement", "undecided", "unfit", "unfit_for"]
 
 
 def unfit_for(judgement: Judgement, points: Sequence[PointResult]) -> str:
-    """Why a run cannot be relied on where these points of it are compared; empty where it can.
+    """The reason why a run cannot be relied on where these points of it are compared; empty where it can.
 
-    Its campaign is not whole, or it or one of the points is INVALID.
+    Its campaign is incomplete, or it or one of the points is INVALID.
     """
     if not judgement.complete:
         return f"is incomplete: {judgement.reason or 'not every planned run ran to its end'}"
@@ -34,7 +34,7 @@ def unfit_for(judgement: Judgement, points: Sequence[PointResult]) -> str:
 
 
 def unfit(base: Judgement, new: Judgement, points: Sequence[PointComparison]) -> tuple[str, ...]:
-    """Why a side cannot be relied on."""
+    """The reasons why sides cannot be relied on."""
     sides = (("base", base, [point.base for point in points]), ("new", new, [point.new for point in points]))
     return tuple(
         f"{which} ({judgement.directory}) {why}"

@@ -1,4 +1,4 @@
-"""Which point belongs to which point, and which flow to which flow. What finds no partner is listed, never dropped."""
+"""Pairing of points with points and flows with flows. Those without a partner are listed, never dropped."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class Evidence:
         return [own.series[measure].value for own in owns if own is not None and measure in own.series]
 
     def events(self, point: PointResult, flow: FlowResult, counter: str) -> Events:
-        """How often something happened, and how it clusters; the tables are read only where it did."""
+        """The count and clustering of an event; the tables are read only where it happened."""
         count, sent = flow.counts[counter], flow.counts["sent"]
         if count in (0, sent):
             return Events(count, sent)

@@ -1,4 +1,4 @@
-"""Which figures of two flows are compared, and which of those are judged."""
+"""Rules for which figures of two flows are compared, and which of those are judged."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ JUDGED_STATISTICS = frozenset({"mean", TAIL, "p10", "p50", "p90", "p99", "p99.9"
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How shifts are judged: thresholds, whether nothing else is, and the level at which all hold together."""
+    """Rules for judging shifts: thresholds, whether only those are judged, and the level at which all hold together."""
 
     thresholds: Sequence[Threshold]
     equivalence: bool
@@ -46,7 +46,7 @@ class Rules:
         if self.equivalence or self.spoken(pair, measure):
             return False
         if statistic is None:
-            # Where nothing happened on either side nothing could have been found (Tarone, Biometrics 46, 1990).
+            # Without events on either side nothing could have been found (Tarone, Biometrics 46, 1990).
             return bool(pair.base.counts[measure] or pair.new.counts[measure])
         return measure in MAIN and statistic in JUDGED_STATISTICS
 

@@ -95,7 +95,7 @@ def read_threshold(text: str) -> Threshold:
 
 
 def _value(text: str, written: str, *, share: bool) -> tuple[float, bool]:
-    """Its value in ns or as a share, and whether it is relative to the base."""
+    """The threshold's value in ns or as a share, and whether it is relative to the base."""
     of_share = share or written.endswith(("%", "ppm", "ppb"))
     try:
         value = quantity.share(written) if of_share else quantity.time_ns(written)

@@ -276,7 +276,8 @@ def _key(point: PointResult, flow: FlowResult) -> tuple[str, int, int]:
 
 
 def _found(runs: Sequence[Judgement]) -> tuple[dict[tuple[str, int, int], list[_Found]], list[str]]:
-    """Where each flow of the newest run is in every run, oldest first, and what has no partner."""
+    """The newest run's flows with their counterparts in every run, oldest first, and a list of those without a
+    partner."""
     newest = runs[-1]
     found: dict[tuple[str, int, int], list[_Found]] = {
         _key(point, flow): [] for point in newest.points for flow in point.flows

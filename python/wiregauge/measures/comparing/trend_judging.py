@@ -156,7 +156,7 @@ class Judging:
     def _untold(
         self, point: TrendPoint, before: Sequence[TrendPoint], detectable: float | None
     ) -> Basis | None:
-        """Why a figure that did not move is not the same; None where a change would have been found."""
+        """The reason why an unmoved figure is not "same"; None where a change would have been found."""
         level = 1 - self.joint_level
         if not self.events:
             few = stats.least_chance(sum(earlier.n for earlier in before), point.n) > level

@@ -44,7 +44,7 @@ DEFINITIONS: dict[str, Definition] = {
 
 
 def define(definition: Definition) -> None:
-    """Adds a measure to those that are defined, behind the one that it names."""
+    """Adds a measure to the defined ones, after the one that it names in `after`."""
     if definition.name in DEFINITIONS:
         raise ValueError(f"measure {definition.name} is defined twice")
     ordered = list(DEFINITIONS.values())

@@ -32,7 +32,7 @@ Needs = Literal[
 
 SENT = "messages sent"
 ARRIVED = "messages that arrived"
-"""At the destination; of a relayed flow, back at the sender."""
+"""Messages that arrived at the destination; for a relayed flow, back at the sender."""
 SEEN = "messages of which a copy arrived anywhere"
 PASSED_ELIMINATION = "frames where copies meet"
 ENTERED_FILTERS = "frames that came to the filters"
@@ -89,7 +89,7 @@ class Definition:
 
     @property
     def key(self) -> str:
-        """Its key in `show --json`: the name with the unit at its end."""
+        """The measure's key in `show --json`: the name with the unit at its end."""
         return self.name + {"ns": "_ns", "bit/s": "_bps", "1/s": "_per_s"}.get(self.unit, "")
 
     def least_of(self, statistic: str) -> int:
@@ -97,7 +97,7 @@ class Definition:
         return max(self.least, int(statistic) + 1 if statistic.isdecimal() else 1)
 
     def between_clocks(self, *, relayed: bool) -> int:
-        """How often the offset of the receiver's clock from the sender's is in it: 1, -1 on the way back, or 0."""
+        """The factor of the clock offset (receiver minus sender) in the measure: 1, -1 on the way back, or 0."""
         if self.clocks == "one-way":
             return 0 if relayed else 1
         return {"out": 1, "back": -1}.get(self.clocks, 0)

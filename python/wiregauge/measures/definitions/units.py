@@ -76,7 +76,7 @@ BEYOND = "beyond the tap"
 
 
 def untapped(names: Sequence[str]) -> str:
-    """Where taps are missing: at end systems of a test, or before the only tap there is."""
+    """The places without a tap: end systems of a test, or the far side of a single tap."""
     return "no second tap" if list(names) == [BEYOND] else f"no tap at {', '.join(names)}"
 
 

@@ -1,4 +1,4 @@
-"""Why a flow behaves as it does: recurring modes, changes, the modes of its distribution, and its worst messages."""
+"""Explanation of a flow's behaviour: recurring modes, changes, modes of its distribution, and its worst messages."""
 
 from wiregauge.measures.explaining.explain import WORST, explain, explain_series, whole_series
 from wiregauge.measures.explaining.explanation import (

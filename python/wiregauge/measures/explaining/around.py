@@ -28,7 +28,7 @@ from wiregauge.records.reported import known, sum_known
 MOST_EVENTS = 200_000
 """Deeds of the truth file that are read; clocks are read apart."""
 LOOK_BACK_NS = 10e6
-"""How long before a message was sent an event is still near it; at least as long as the message took."""
+"""Time before a message was sent, ns, within which events count as near it; at least as long as the message took."""
 SHOWN = 6
 _CLOCKS = ("clock-offset", "clock-stepped")
 _OF_FRAMES = (
@@ -248,4 +248,4 @@ READERS: list[Callable[[Recorded, RunResult], Iterator[Event]]] = [
     _from_noise,
     _from_clocks,
 ]
-"""Who knows of host events; each yields them in the order of time."""
+"""Readers of host events; each yields them in the order of time."""

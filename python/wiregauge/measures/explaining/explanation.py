@@ -58,7 +58,7 @@ class Step:
 
     @property
     def excess(self) -> float:
-        """How much longer than usual, ns; 0 where nothing is known to compare with."""
+        """Excess over the usual duration, ns; 0 where that is unknown."""
         return round(self.took - self.usual, 3) if self.usual is not None else 0.0
 
 
@@ -118,7 +118,7 @@ class Event:
     text: str
     source: str
     since: float | None = None
-    """Where only an interval is known, its beginning; it ends at `at`."""
+    """Start of the interval where only an interval is known; it ends at `at`."""
 
 
 @dataclass(frozen=True, slots=True)

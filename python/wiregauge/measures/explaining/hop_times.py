@@ -31,7 +31,7 @@ _NEAR_HALF = 0.1
 _ROUNDED_PS = 500
 _STRETCHES = 24
 _GOLDEN = 0.6180339887498949
-"""Its multiples, whole parts off, are spread evenly and never come back: stretches lie at no period."""
+"""Golden ratio: its multiples modulo 1 are spread evenly and never repeat, so sampled intervals follow no period."""
 _AT_ONCE = 24
 """Number of intervals read in one pass over the file."""
 COLUMNS = ("flow", "sequence", "returning", "warm_up", "node", "port", "length", "point", "reason", "time")
@@ -142,7 +142,7 @@ def _merged(spans: Sequence[Span]) -> list[Span]:
 
 
 def ladders(records: pl.DataFrame, ways: Sequence[Way]) -> pl.DataFrame:
-    """Per way and message its steps: columns way, sequence, from, to (places of rungs), start and took (ps)."""
+    """The steps of each route and message: columns way, sequence, from, to (places of rungs), start and took (ps)."""
     keys = pl.DataFrame(
         [
             (way.number, way.flow.id, rung.node, rung.point, port, rung.returning, place)

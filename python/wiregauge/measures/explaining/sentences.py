@@ -101,7 +101,7 @@ def course_sentences(course: Course, measure: str) -> tuple[str, ...]:
 
 
 def peak_sentence(found: Peaks, measure: str) -> str:
-    """How many modes the distribution has."""
+    """A sentence on the number of modes of the distribution."""
     what = TITLES[measure]
     if not found.peaks:
         return f"The distribution of {what} cannot be named from {count_of(found.n, 'value')}."
@@ -209,7 +209,7 @@ def _behind(own: FlowPlan, holders: Sequence[Holder]) -> str:
 
 
 def took_text(step: Step, digits: int = 4) -> str:
-    """How long a step took, with what the clocks of its ends leave open."""
+    """The duration of a step, with the uncertainty that the clocks of its ends leave."""
     took = duration(step.took, digits)
     if step.apart is None:
         return f"{took}, clocks not compared"

@@ -220,7 +220,8 @@ def _partners(
     nodes = sorted({step.node for _, step, _ in waits})
     leaving = pl.col("point").is_in(["switch-out", "wire-send"]) & pl.col("node").is_in(nodes)
     together = read_spans(path, spans, leaving)
-    # Where all waits together are too much to be held each is read by itself: none is to lose its frames to another.
+    # Where all waits together are too large to be held, each is read separately, so that none loses its
+    # frames to another.
     alone = together.height >= MOST_RECORDS
     by_port = (
         {}
@@ -284,7 +285,7 @@ class _Waits:
 
 
 def _occupied(length: int, rate: int) -> int:
-    """How long a frame holds a line, ps."""
+    """Time that a frame occupies a line, ps."""
     return (length + OVERHEAD) * 8 * 10**12 // rate
 
 

@@ -173,7 +173,7 @@ class _Flow:
             one.take(present(column).to_numpy())
             if name == "receive_period":
                 due = column_of(rows["intended"] if not rows["intended"].null_count() else _due(rows))
-                # As `open_silences`: what is not gone came, whether or not somebody timestamped it.
+                # As in `open_silences`: a message that is not lost arrived, timestamped or not.
                 came = None if not column.null_count() else column.is_not_null().to_numpy() | ~values.lost
                 one.wait(due.values, due.known, came)
 

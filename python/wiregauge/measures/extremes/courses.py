@@ -102,7 +102,7 @@ class Course:
 
     @property
     def span(self) -> tuple[float, float]:
-        """When its first and its last message were sent, s."""
+        """Sending times of the first and the last message, s."""
         finest = self._levels[0]
         return int(finest.begin.min()) / PS_PER_S, int(finest.end.max()) / PS_PER_S
 
@@ -249,7 +249,7 @@ class Courses:
 
 
 def _with(have: list[Blocks] | None, found: list[Blocks]) -> list[Blocks]:
-    """The same blocks with the measures of both."""
+    """The blocks with the measures of both lists."""
     if have is None:
         return found
     return [replace(one, of={**one.of, **other.of}) for one, other in zip(have, found, strict=True)]

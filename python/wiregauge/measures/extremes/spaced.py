@@ -62,12 +62,12 @@ class Spaced:
         self._held = held[ready:].copy()
 
     def take_again(self, instants: Integers) -> None:
-        """The same once more, where it is `disordered`."""
+        """Adds instants a second time, if the series is `disordered`."""
         if self.disordered:
             self._all.append(instants)
 
     def wait(self, due: Integers, known: Flags | None, came: Flags | None) -> None:
-        """When messages were due, where that is known, and which of them came; None: all."""
+        """Adds due times of messages, where known, and whether they arrived; None: all did."""
         if not self._silences:
             return
         times = due if known is None else due[known]

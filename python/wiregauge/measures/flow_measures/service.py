@@ -59,7 +59,7 @@ class _Service(FlowMeasure[Service | None]):
         service = flow[self]
         if compared or service is None or not is_between_clocks(flow.plan, "late"):
             return service
-        # Which messages missed their deadline is not known.
+        # Missed deadlines are not known.
         return replace(service, deadline=None, availability=availability_of(np.empty(0, dtype=np.bool_)))
 
     def quantities(self, flow: FlowResult) -> Iterator[Quantity]:

@@ -118,7 +118,7 @@ class Part:
 
     @property
     def height(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return self.end - self.begin
 
     @property
@@ -134,11 +134,11 @@ class Part:
         return bool(self.rows.column("stretch").values[self.begin])
 
     def column(self, name: str, expression: pl.Expr | None = None) -> Column:
-        """As of `Rows`, of the flow alone."""
+        """Like `Rows.column`, for this flow only."""
         return self.rows.column(name, expression).cut(self.begin, self.end)
 
     def flags(self, name: str, expression: pl.Expr | None = None) -> Flags:
-        """As of `Rows`, of the flow alone."""
+        """Like `Rows.flags`, for this flow only."""
         return self.rows.flags(name, expression)[self.begin : self.end]
 
     def stretch(self) -> Integers | None:
@@ -146,7 +146,7 @@ class Part:
         return self.column("stretch").values if self.sampled else None
 
     def counted(self, kinds: Mapping[str, pl.Expr]) -> dict[str, int]:
-        """To how many rows each of these happened."""
+        """Number of rows to which each of `kinds` applies, by name."""
         return {name: int(np.count_nonzero(self.flags(f"is {name}", kind))) for name, kind in kinds.items()}
 
 

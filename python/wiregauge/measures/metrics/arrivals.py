@@ -48,7 +48,7 @@ class Arrivals:
         self.take(came["number"].to_numpy(), came[final].to_numpy())
 
     def finish(self) -> None:
-        """Nothing comes any more."""
+        """Ends the series: no more arrivals follow."""
         self._settle(len(self._numbers))
 
     def _settle(self, most: int) -> None:

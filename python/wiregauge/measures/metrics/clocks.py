@@ -49,7 +49,7 @@ _TIMESTAMPS = {
 MOST_STATES = 1_000_000
 """Observations of synchronisation programs that are read."""
 _ONCE = "two-way-traffic"
-"""How the clocks of two captures are compared by the traffic that both have: its fastest message each way."""
+"""Method of comparing the clocks of two captures by common traffic: its fastest message each way."""
 _UNKNOWN_NS = 1e9
 """Search range for records of uncompared clocks, ns: clocks by which a run can start are no further apart."""
 _DRAWN = 400
@@ -143,7 +143,7 @@ class RunClocks:
 
     @property
     def furthest_ns(self) -> float:
-        """How far a clock that was compared was seen to be from the reference, at most."""
+        """The largest offset from the reference seen in any compared clock, ns."""
         return max((float(np.abs(track.offset).max()) for track in self.tracks.values()), default=0.0)
 
 

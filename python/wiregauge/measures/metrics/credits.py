@@ -1,4 +1,4 @@
-"""In which traffic class of a port the frames of a flow wait."""
+"""Traffic class of a port in which the frames of a flow wait."""
 
 from __future__ import annotations
 

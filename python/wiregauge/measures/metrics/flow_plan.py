@@ -31,12 +31,13 @@ LATE_DIVISOR = 10
 """A message is late that was sent more than its sender's period divided by this after its intended instant. Benches
 count by the same: `wg_plan::LATE_DIVISOR`."""
 LATE_WORDS = "a tenth of the period"
-"""The same, for sentences."""
+"""The same limit in words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """When a receiver expects a time-triggered frame: every `period_ns` at `reception_ns`, by its own clock."""
+    """The expected arrivals of time-triggered frames at a receiver: every `period_ns` at `reception_ns`, by its own
+    clock."""
 
     period_ns: float
     reception_ns: float

@@ -1,4 +1,4 @@
-"""When the gate of a traffic class is open, for as many instants as there are frames: by arithmetic, not by cycles.
+"""Opening of a traffic class's gate at many instants, one per frame: by arithmetic, not by cycles.
 
 A port's gate control lists (IEEE Std 802.1Q-2022, 8.6.9.1) repeat, each until the next one takes over. A day has 86
 million cycles of a millisecond, but each list repeats up to the beginning of its last cycle, and then goes through its
@@ -30,9 +30,9 @@ class _Piece:
     end: int
     base: int
     cycle: int | None
-    """None: what comes after the last of `starts` stays."""
+    """Cycle time, ps; None: the state after the last of `starts` stays."""
     starts: Times
-    """When each entry begins, from the beginning of the cycle."""
+    """Start of each entry, ps from the beginning of the cycle."""
     opens: NDArray[np.bool_]
     """Whether the gate is open in each entry."""
 
@@ -97,7 +97,7 @@ class GateCourse:
         return found
 
     def next_closing(self, at: Times) -> Times:
-        """When the gate closes next after each instant; the greatest integer: never."""
+        """The next closing of the gate after each instant; the largest integer: never."""
         found = np.empty(at.shape, dtype=np.int64)
         places = self._place(at)
         for place, piece in enumerate(self._pieces):

@@ -115,7 +115,7 @@ def passages(
 
 
 def _alike(ordered: Integers) -> Iterator[tuple[int, int]]:
-    """Where each stretch of equal numbers begins and ends."""
+    """Begin and end of each run of equal numbers."""
     seams = (np.flatnonzero(ordered[1:] != ordered[:-1]) + 1).tolist()
     yield from pairwise([0, *seams, len(ordered)] if len(ordered) else [])
 

@@ -88,9 +88,9 @@ class LineTime:
     too_fast: bool
     """Whether it was faster than that: then the links of the bench do not have the rate of the plan."""
     text: str
-    """Both times, for people."""
+    """Both times as text for people."""
     shown_by: str = ""
-    """Another flow on the same links, whose times these are."""
+    """Name of another flow on the same links, whose times these are; empty: its own."""
 
 
 class FiguresOfFlow(Protocol[T_co]):
@@ -98,7 +98,7 @@ class FiguresOfFlow(Protocol[T_co]):
 
     @property
     def name(self) -> str:
-        """Under which they are stored."""
+        """The name under which the figures are stored."""
         ...
 
     @property
@@ -121,7 +121,8 @@ def _first(values: Sequence[Any]) -> Any:
 
 
 _FIRST, _ADDED, _SUM, _MOST, _ALL = ({"pooled": rule} for rule in (_first, added, sum, max, all))
-"""How the value of a field for all repeats of a flow follows from those of each; others begin as by default."""
+"""Pooling rules: how a field's value for all repeats of a flow follows from those of each; other fields keep their
+default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +264,7 @@ class LimitResult:
     of: str = ""
     """Plural noun for the events that could have shown the figure; empty for values."""
     among: int = 0
-    """How many of these there were."""
+    """Number of these events."""
     instrument: tuple[float, float] | None = None
     """The range of the figure within the errors of clocks, timestamps and a late played network; None where they
     leave nothing open."""
@@ -332,7 +333,7 @@ class RunResult:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why the run is not simply valid, gravest first."""
+        """Reasons why the run is not simply valid, gravest first."""
         bad = [check for check in self.checks if check.grade >= Grade.DEGRADED]
         return tuple(check.reason for check in sorted(bad, key=lambda check: -check.grade))
 

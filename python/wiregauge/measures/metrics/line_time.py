@@ -19,7 +19,7 @@ __all__ = ["ROUNDED_NS", "line_time", "on_the_same_links"]
 
 ROUNDED_NS: Final = 1.0
 _WAYS: Final = {"latency": 1, "return_latency": 1, "rtt": 2}
-"""How often each measure passes the links between the two ends: answers are as long as what they answer."""
+"""Number of times that each measure passes the links between the two ends: answers are as long as requests."""
 
 
 @dataclass(frozen=True, slots=True)

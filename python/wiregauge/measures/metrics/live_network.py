@@ -28,7 +28,7 @@ _SHOWN: Final = ("p50", "p99", "p99.9")
 
 @dataclass(frozen=True, slots=True)
 class ReleaseResult:
-    """How much later than the model wanted frames left towards an end system, ns."""
+    """Release error of frames towards an end system, ns: how much later than the model wanted they left."""
 
     end_system: str
     frames: int
@@ -59,17 +59,17 @@ class ReleaseResult:
 
     @property
     def p99_ns(self) -> float | None:
-        """99 % were no later."""
+        """The 99th percentile of the release error, ns; None with too few frames."""
         return self.value("p99")
 
     @property
     def p999_ns(self) -> float | None:
-        """99.9 % were no later."""
+        """The 99.9th percentile of the release error, ns; None with too few frames."""
         return self.value("p99.9")
 
     @property
     def intervals_ns(self) -> dict[str, tuple[float | None, float | None]]:
-        """The 95 % intervals of the percentiles shown; those that have none are not there."""
+        """The 95 % intervals of the percentiles shown, by name; those without one are absent."""
         return {
             name: (one.low, one.high)
             for name, one in self.shown.items()
@@ -78,21 +78,21 @@ class ReleaseResult:
 
     @property
     def late_ns(self) -> float:
-        """p99.9; of too few frames for that, the greatest."""
+        """The 99.9th percentile, ns; the maximum where there are too few frames for that."""
         rare = self.value("p99.9")
         return rare if rare is not None else self.max_ns or 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Time of its core that the network spent on a frame that came in, ns, waiting left out."""
+    """Processor time of the network per incoming frame, ns, without waiting."""
 
     taking_ns: float
-    """Out of the ports."""
+    """Time of taking frames from the ports, ns."""
     model_ns: float
-    """All switches and lines, with the records."""
+    """Time of the model of all switches and lines, records included, ns."""
     handing_ns: float
-    """To the kernel."""
+    """Time of handing frames over to the kernel, ns."""
 
     @property
     def total_ns(self) -> float:
@@ -116,7 +116,7 @@ class NetworkResult:
     """Foreign frames; None: not counted."""
     overlong: tuple[OverlongFrames, ...] = ()
     cost: Cost | None = None
-    """None where it was not reported, or no frame came in."""
+    """Processor time per frame; None where it was not reported, or no frame came in."""
 
     @property
     def worst(self) -> ReleaseResult | None:
@@ -139,7 +139,7 @@ class NetworkResult:
 
 
 def no_network(switches: str, network: NetworkResult | None) -> str:
-    """Why nothing is known of a network that an agent plays; `switches`: who plays them, as the traits have it."""
+    """The reason why nothing is known of a played network; `switches`: its player, as in the traits."""
     if switches == "model":
         return "" if network is not None else "the network left no report"
     if switches == "kernel":

@@ -45,7 +45,7 @@ class ClockResult:
     trend: Floats = field(repr=False)
     """Straight line through `offset`; ns, as both."""
     moved: tuple[Moved, ...] = ()
-    """Where it was set, or driven."""
+    """Instants at which it was set or steered."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,7 +98,7 @@ def policed(times: Integers, charged: Integers, lmax: int, bag: int, jitter: int
     early = np.zeros(len(times), dtype=np.int64)
     if not len(times):
         return refused, early
-    # As if all were charged, and no less than in truth: where this refuses none, none is refused.
+    # An upper bound of the charge: where it refuses no frame, none is refused.
     cost = -(-charged * bag // lmax)
     before = np.cumsum(cost) - cost
     np.maximum(np.maximum.accumulate(times - before) + before + cost - bag - times, 0, out=early)

@@ -28,7 +28,7 @@ class Percentile:
     worth: float | None = None
     """Independent values behind the interval of a single run; None for repeats."""
     interval_needs: int | None = None
-    """Where a single run is too short for any interval: values that it would need."""
+    """Number of values that a single run too short for any interval would need."""
 
 
 def needed_for(q: float) -> int:

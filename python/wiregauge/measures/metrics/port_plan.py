@@ -27,11 +27,11 @@ class LoadShape:
     """Background load at a port."""
 
     number: int
-    """In the plan."""
+    """The load's number in the plan."""
     bits: int
     """Bits of a burst on the wire."""
     interval_ns: float
-    """Between two bursts."""
+    """Interval between two bursts, ns."""
     random: bool
     """Whether intervals are drawn; the interval is then their mean."""
 
@@ -45,7 +45,7 @@ class PortPlan:
     flows: tuple[int, ...]
     loads: tuple[LoadShape, ...]
     loads_wait_ns: float
-    """How long a frame of a background load can wait in its own host, at most."""
+    """The longest time that a frame of a background load can wait in its own host, ns."""
 
 
 def wire_bits(payload: int) -> int:
@@ -109,7 +109,7 @@ def _flow_ports(run: Run) -> Iterator[tuple[Port, int, Flow]]:
             for hop in route.hops:
                 yield (hop.from_, hop.from_port), hop.link, flow
                 if flow.id in answered:
-                    # Its answers take the way back.
+                    # Answers take the way back.
                     yield (hop.to, hop.to_port), hop.link, flow
 
 

@@ -39,11 +39,11 @@ class Quantity:
     among: int | None = None
     """Number of events that could have shown it, in the words of `Definition.of`, where that is not `n`."""
     silent: str = ""
-    """Why it may be better than the truth, where what would worsen it could not be counted."""
+    """The reason why it may be better than the truth, where adverse events could not be counted."""
 
     @property
     def name(self) -> str:
-        """As a limit names it: `latency.p99`, `lost`."""
+        """The figure's name in limits: `latency.p99`, `lost`."""
         return f"{self.measure}.{self.statistic}" if self.statistic else self.measure
 
     @property

@@ -78,7 +78,7 @@ class Recorded:
 
     @property
     def path(self) -> Path:
-        """Where it is."""
+        """The path of the run directory."""
         return self.directory.root
 
     @property
@@ -116,7 +116,7 @@ class Recorded:
         return self.inventory.find(self.directory.truth(index))
 
     def release_errors(self, index: int) -> Errors:
-        """How late single frames left a network that was played; of no frame where they were not stored.
+        """Lateness of single frames that left a played network; empty where it was not stored.
 
         Raises RunDirectoryError for a damaged table.
         """
@@ -145,7 +145,7 @@ class Recorded:
         source = self.directory.name_of(self.directory.messages(index))
         if entry is None or entry["from"].get(source) != listed.get(source, {}).get("sha256"):
             return None
-        # It follows from the messages: where it is gone it is made again.
+        # Extremes follow from the messages: a missing file is made again.
         return self.inventory.find(path) if path.is_file() else None
 
     def rows(self, index: int) -> int:

@@ -1,4 +1,4 @@
-"""How late the frames of a network that an agent plays were released: by its report, and frame by frame."""
+"""Release errors of a played network's frames: by its report, and frame by frame."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Errors:
     moved: pl.DataFrame | None = None
 
     def whole(self, network: NetworkResult | None) -> Errors:
-        """The same where the network reports as many frames; else nothing is known of those that are missing."""
+        """The errors, if the network reports as many frames; else none, for those that are missing are unknown."""
         if self.rows is None or network is None:
             return Errors()
         return self if sum(one.frames for one in network.releases) == self.rows.height else Errors()
@@ -63,7 +63,7 @@ class Errors:
 
 
 def errors_of(crossings: Path) -> Errors:
-    """As the table of what crossed has them. Raises RunDirectoryError for a damaged table."""
+    """Release errors from the table of crossings. Raises RunDirectoryError for a damaged table."""
     columns = ("node", "flow", "sequence", "warm_up", "returning", "late", "kind")
     has_left = pl.col("kind").cast(pl.String) == "left"
     came_late = (pl.col("kind").cast(pl.String) == "entered") & (pl.col("late") > 0)

@@ -1,9 +1,8 @@
-"""Which messages of a run too large to be held in memory are looked at one by one.
+"""Sampling of the messages of a run too large to be held in memory.
 
-A flow is sampled in whole stretches of consecutive numbers, one of every k, which of them by a fixed chance: what comes
-as regularly as the stretches would otherwise be in all of them or in none. Inside a stretch all that rests on
-neighbours (periods, variation, correlation) stays what it is, and what would reach across the seam
-between two stretches is left out.
+A flow is sampled in whole stretches of consecutive numbers, one of every k, chosen by a fixed random sequence: events
+as regular as the stretches would otherwise be in all of them or in none. Inside a stretch all that rests on neighbours
+(periods, variation, correlation) stays what it is, and differences across the seam between two stretches are left out.
 """
 
 from __future__ import annotations
@@ -63,8 +62,8 @@ FEWEST = 8
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """How a flow was judged that was too large to be held in memory: one in `one_in` stretches,
-    `rows` of `of` messages."""
+    """The sampling of a flow that was too large to be held in memory: one in `one_in` stretches, `rows` of `of`
+    messages."""
 
     one_in: int
     rows: int

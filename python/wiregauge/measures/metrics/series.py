@@ -168,7 +168,7 @@ def extract(
         Series(latency.series.t, latency.series.value - least), latency.excluded, latency.stretch
     )
     if flow.deadline_ns is not None:
-        # As the counter of late messages: there and back for a relayed flow, timestamps as they are.
+        # As in the counter of late messages: there and back for a relayed flow, timestamps as they are.
         came, offset = flow.main, clock_shift(flow.main, flow, shift)
         over = found[came].series
         found["lateness"] = Extracted(

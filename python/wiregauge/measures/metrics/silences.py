@@ -1,4 +1,5 @@
-"""For how long nothing came though it was due: before a flow that begins late, and after one that dies."""
+"""Open silences: time without arrivals though messages were due, before a flow that begins late or after one that
+dies."""
 
 from __future__ import annotations
 
@@ -18,10 +19,10 @@ DUE = pl.coalesce("intended", "tx_app", "tx_drv")
 
 
 def open_silences(part: Part, came: Flags, flow: FlowPlan) -> tuple[int, int]:
-    """How long sends were due before the first that came, and after the last; ps by the sender's schedule.
+    """Time for which sends were due before the first that arrived, and after the last; ps by the sender's schedule.
 
-    Both are of the sender's clock alone, so that it does not matter how far apart the clocks are. Where nothing came,
-    the whole schedule is one silence, the latter. A send that was due and never made is silent like one that was lost.
+    Both are on the sender's clock alone, so that clock offsets do not matter. Where nothing came, the whole schedule is
+    one silence, the latter. A send that was due and never made is silent like one that was lost.
     """
     due = part.column("due", DUE)
     times, came = (due.values, came) if due.known is None else (due.values[due.known], came[due.known])

@@ -95,7 +95,7 @@ class Summary:
     settling: Settling | None = None
     """A beginning that differs from the rest, for the same; every figure includes it."""
     interval_needs: int | None = None
-    """Where the mean of a single run has no interval: values that it would need."""
+    """Number of values that the mean of a single run would need for an interval; None where it has one."""
     of_sample: bool = False
     """Whether the figures are those of the sample of a flow too big to be held, and not of all its messages."""
     clock: float = 0.0

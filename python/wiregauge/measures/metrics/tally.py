@@ -71,7 +71,8 @@ class Tally:
         }
 
     def excluded(self, measure: str) -> dict[str, int] | None:
-        """Why messages have no value of a measure that is a difference of times; None for other measures."""
+        """Numbers of messages without a value, by reason, for a measure that is a difference of times; None for
+        others."""
         if f"without {measure}" not in self.figures:
             return None
         without, gone = self.count(f"without {measure}"), self.count(f"gone {measure}")

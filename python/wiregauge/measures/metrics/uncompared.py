@@ -12,9 +12,9 @@ from wiregauge.measures.metrics.flow_plan import FlowPlan
 __all__ = ["UNCOMPARED", "is_between_clocks", "reason_of", "told_offset"]
 
 UNCOMPARED = "clocks not compared"
-"""Why messages have no one-way time that nevertheless have both timestamps."""
+"""The reason that messages with both timestamps have no one-way time."""
 Between = tuple[float | None, float | None]
-"""At least and at most, ns; None: nothing is known on that side."""
+"""Least and greatest offset, ns; None: unknown on that side."""
 _LATE = frozenset({"late", "tardiness", "deadline_missed", "availability"})
 """Measures that rest on whether messages were late."""
 
@@ -34,7 +34,7 @@ def _crossings(definition: Definition, flow: FlowPlan) -> int:
 
 
 def reason_of(plan: FlowPlan, offset: Between) -> str:
-    """Why nothing between these clocks is known, with what is."""
+    """The reason why nothing between these clocks is determined, with the known range of their offset."""
     text = f"nobody compared the clocks of {plan.source} and {plan.destination}"
     told = told_offset(plan, offset)
     return f"{text} ({told})" if told else text
@@ -53,6 +53,6 @@ def told_offset(plan: FlowPlan, offset: Between) -> str:
 
 
 def _whole(ns: float | None) -> str:
-    """To a nanosecond in a second: clocks may be many seconds apart."""
+    """A duration to the nanosecond within a second: clocks may be many seconds apart."""
     number, _, unit = duration(ns, 10).partition(" ")
     return f"{number.rstrip('0').rstrip('.') if '.' in number else number} {unit}"

@@ -22,7 +22,7 @@ __all__ = ["percentile_of", "pool_sampled", "pool_sketches", "summarise_repeats"
 
 
 def pool_sampled(flows: Sequence[FlowResult]) -> Sampled | None:
-    """How repeats were sampled: the sparsest; None where all were held whole."""
+    """The sampling of pooled repeats: the sparsest; None where all were held completely."""
     sparse = [flow.sampled for flow in flows if flow.sampled is not None]
     if not sparse:
         return None

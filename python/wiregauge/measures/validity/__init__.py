@@ -1,1 +1,1 @@
-"""Is a run fit to be believed? A check per question, judged before any limit, from what the instrument reported."""
+"""Checks whether a run can be believed, before any limit is judged, from the reports of the instrument."""

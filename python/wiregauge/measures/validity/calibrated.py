@@ -1,4 +1,4 @@
-"""Does the run rest on an instrument whose own error is known? A note at most: raw figures stand without it."""
+"""Checks that the run cites an instrument with known error. A note at most: raw figures stand without it."""
 
 from __future__ import annotations
 

@@ -355,7 +355,7 @@ def _clocks(run: Evidence) -> Iterator[Check]:
 
 
 def _cure(run: Evidence) -> str:
-    """How one-way figures would be had; the beginning of a further clause."""
+    """A way to get one-way figures; the beginning of a further clause."""
     if run.tapped:
         return (
             ". Import again with --max-clock-offset, by how much the clocks differ at most"
@@ -454,7 +454,7 @@ def _kept(run: Evidence) -> Iterator[Check]:
 
 
 def _no_host(run: Evidence, found: Iterable[object]) -> str:
-    """Why nothing is known of what a host did."""
+    """The reason why nothing is known of a host's activity."""
     return "virtual time" if run.virtual_time else unreported(found)
 
 

@@ -64,7 +64,7 @@ class Evidence:
     entry: RunEntry = field(default_factory=RunEntry)
     """The run's entry of the manifest."""
     switches: str = ""
-    """Who plays what is between the end systems, as the traits have it."""
+    """Player of the network between the end systems, as in the traits."""
     network: NetworkResult | None = None
     """Report of the agent that plays the network; None where none does, or it left no report."""
     limits: Sequence[LimitPlan] = ()
@@ -124,12 +124,12 @@ def check(
 
 
 def unreported(found: Iterable[object]) -> str:
-    """Why nothing is known of a figure that agents report; empty where at least one reports it."""
+    """The reason why nothing is known of a figure that agents report; empty where at least one reports it."""
     return "" if any(one is not None for one in found) else "nobody reports it"
 
 
 def untracked(found: object) -> str:
-    """Why nothing is known of a figure of tracking.json; empty where it has it."""
+    """The reason why nothing is known of a figure of tracking.json; empty where it has it."""
     return "" if found is not None else "nothing was tracked"
 
 

@@ -48,7 +48,7 @@ class _Wait:
 
     @property
     def text(self) -> str:
-        """For people."""
+        """The wait as text for people."""
         return (
             f"flow {self.flow} waited for {duration(self.lasted_ns)} from {self.begin_s:.4g} s on, in which "
             f"{self.ports} had {duration(self.lasted_ns - self.idle_ns)} to send"
@@ -179,7 +179,7 @@ def _longest(flow: FlowResult) -> float:
 
 
 def _latest_ns(agents: Mapping[str, AgentReport]) -> float:
-    """How late background load left, at most."""
+    """The largest lateness of background load, ns."""
     loads = (stream for agent in agents.values() for stream in agent.streams if stream.kind == "inject")
     found = (load.figures.send_error_ns.max for load in loads)
     return max((most for most in found if most is not None), default=0.0)

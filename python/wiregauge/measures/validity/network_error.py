@@ -36,7 +36,7 @@ _TIMES: Final = ("latency", "rtt", "return_latency")
 
 
 def network_error(run: Evidence) -> Iterator[Check]:
-    """How late frames were, and whether any were lost, where an agent is the network; else what stands in its place."""
+    """Checks lateness and losses of frames where an agent plays the network; else a check that says why not."""
     if not run.switches:
         return
     nothing = no_network(run.switches, run.network)

@@ -23,9 +23,9 @@ from wiregauge.records.reported import Tap, TrackedRun, known, sum_known
 JUMP_NS = 100e6
 """Records that go back by more than this are no disorder: their clock was set."""
 OF_QUEUES_NS = 10e6
-"""How far frames of several queues of one interface may be written out of the order of their times."""
+"""How far frames of several queues of one interface may be written out of time order, ns."""
 OF_A_CLOCK = 2
-"""So often may times of a capture go back before it is queues that do it."""
+"""Number of times that a capture's times may go back before queues are the likely cause."""
 OF_LATENCY = 1 / 3
 """Share of the median latency that a clock's error may have before figures are doubtful, as for clocks that are
 apart."""
@@ -202,7 +202,7 @@ def captured(run: Evidence) -> Iterator[Check]:
     # A run made from captures executed none of the test's tasks.
     nodes = sorted({*(() if run.tapped else run.plan.captures), *run.captures})
     for node in nodes:
-        # Where it is found once the run is stored, and not where it was written.
+        # The path after the run is stored, not the one written to.
         file = str(node) if run.tapped else f"captures/run-{run.plan.index:04d}/{node}.pcapng"
         task = run.captures.get(node)
         if task is None:

@@ -44,7 +44,7 @@ BEHIND_NETWORK: Final = "behind-network"
 """Handed to its receiver by the network that is played, and not counted there."""
 _BEFORE: Final = ("own-link", BEFORE_NETWORK)
 UNDER_WAY: Final = "under-way"
-"""In the network when the run ended: neither dropped nor handed on by then."""
+"""Frames in the network when the run ended: neither dropped nor handed on by then."""
 
 
 @dataclass(frozen=True)

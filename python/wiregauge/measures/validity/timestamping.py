@@ -30,8 +30,8 @@ __all__ = ["RESOLUTION_NS", "TIMESTAMPS_DEGRADED", "timestamp_error_ns", "timest
 RESOLUTION_NS = 1.0
 """Smallest step of any timestamp."""
 AT_WIRE_NS = 5_000.0
-"""How far a software timestamp of the kernel is from the wire: 1 to 5 µs as published for tuned machines, with tails of
-10 to 130 µs that no bound holds. Hardware timestamps within their step."""
+"""Error of a software timestamp of the kernel against the wire, ns: 1 to 5 µs as published for tuned machines, with
+tails of 10 to 130 µs that no bound holds. Hardware timestamps have their step only."""
 TIMESTAMPS_DEGRADED = 0.001
 RESOLVED = 1 / 3
 """The greatest share of a latency that the error of its timestamps may be (RFC 7679, 3.7.3)."""

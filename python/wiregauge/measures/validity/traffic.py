@@ -67,7 +67,7 @@ def network_load(run: Evidence) -> Iterator[Check]:
     foreign = run.unplanned.get("foreign", 0)
     babble = "babble" in run.plan.disturbances and set(stray) <= {"never_sent"}
     grade = Grade.DEGRADED if stray and not babble else Grade.NOTE if stray or foreign else Grade.OK
-    # Where no tap is at an end, nothing could be seen to arrive.
+    # Without a tap at an end no arrival can be seen.
     watched = [flow for flow in run.flows if not flow.unseen]
     silent = [flow.plan.name for flow in watched if flow.counts["sent"] and not _arrived(run, flow)]
     yield check(
@@ -149,7 +149,7 @@ class Entered:
 
     @property
     def text(self) -> str:
-        """For people."""
+        """The counts as text for people."""
         return f"{self.by} saw {self.seen} of {self.handed_over} frames handed over"
 
 

@@ -111,7 +111,7 @@ def _tail_text(part: float | None) -> str:
 
 
 def sameness_text(flow: FlowComparison) -> str:
-    """In which sense a flow is the same on both sides."""
+    """The sense in which a flow is the same on both sides."""
     bases = {shift.basis for _, shift in flow.judged}
     if "no-difference" in bases:
         return detectable_text(flow)
@@ -170,7 +170,7 @@ def sweep_text(sweep: SweepShift) -> str:
 
 
 def error_rates(comparison: Comparison) -> str:
-    """At which error rate the verdicts hold, in a sentence or two."""
+    """The error rate at which the verdicts hold, in a sentence or two."""
     tested = sum(shift.tolerance is None for flow in comparison.flows for _, shift in flow.judged)
     held = comparison.judged - tested
     parts = []
@@ -219,7 +219,7 @@ def _headline(comparison: Comparison) -> str:
 
 
 def _sameness(comparison: Comparison) -> str:
-    """In which sense all is the same."""
+    """The sense in which everything is the same."""
     flows = comparison.flows
     twins = sum(sameness_text(flow) == _IDENTICAL for flow in flows)
     if twins == len(flows):

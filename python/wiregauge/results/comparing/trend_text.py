@@ -26,7 +26,7 @@ from wiregauge.results.comparing.text import (
 
 
 def started(judgement: Judgement) -> str:
-    """When a run began, to the second, or a question mark."""
+    """The start time of a run, to the second, or a question mark."""
     return (judgement.started or "?")[:19].replace("T", " ")
 
 
@@ -50,7 +50,7 @@ def shift_of(series: TrendSeries, point: TrendPoint) -> str:
 
 
 def trend_error_rate(trend: Trend) -> str:
-    """At which error rate the verdicts of a run hold."""
+    """The error rate at which the verdicts of a run hold."""
     if trend.pair is not None:
         return error_rates(trend.pair)
     return (

@@ -26,7 +26,7 @@ MOST_LANES = 10
 
 @dataclass(frozen=True, slots=True)
 class BandShape:
-    """Where the bands of a mode begin (s), how long each is, and how many there are in all."""
+    """Bands of a mode: begin of each (s), their length, and their total number."""
 
     start: Floats
     duration: float
