@@ -97,7 +97,7 @@ __all__ = [
 ]
 
 _BUILDER: Final = ("builder", "parts")
-"""Modules read on first use of one of their names: commands that are given a file need none of them."""
+"""Modules imported on first use of one of their names: commands with a file need none of them."""
 
 
 def __getattr__(name: str) -> object:

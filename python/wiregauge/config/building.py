@@ -55,7 +55,7 @@ class Building:
         return self
 
     def _fill(self, node: etree._Element, values: Mapping[str, Any], pairs: Pairs = ()) -> None:
-        """Writes values as attributes, or as elements below: parts, several of them, and what is but there."""
+        """Writes values as attributes, or as child elements: parts, lists of parts, and flags."""
         paired = {field: words for field, *words in pairs}
         for name, value in values.items():
             if value is None or value is False:

@@ -18,7 +18,7 @@ _NODES = ("end-system", "switch", "hub")
 
 
 def placed(root: etree._Element | None, found: Contradiction) -> int:
-    """The line of what contradicts; 0 where there is no text."""
+    """The line of the contradicting element; 0 without a text."""
     if root is None:
         return 0
     if found.tag in ("clock", "end-system"):
@@ -60,7 +60,7 @@ def _begins(node: etree._Element) -> int:
 def refuse(
     found: Sequence[Contradiction], file: str, root: Callable[[], etree._Element | None], whose: str
 ) -> None:
-    """Raises `TestError` for what contradicts an assumption that there is no answer without."""
+    """Raises `TestError` for contradictions to assumptions without which there is no answer."""
     refused = [one for one in found if one.refused]
     if not refused:
         return

@@ -46,8 +46,8 @@ MOST_DIAGNOSTICS: Final = 50
 class TestError(Exception):
     """A test that cannot be run. Its text is one line per diagnostic, in the order of the file.
 
-    `diagnostics` are the first `MOST_DIAGNOSTICS` of them, `total` is how many there are. `beyond`: what was found
-    besides those that are given.
+    `diagnostics` are the first `MOST_DIAGNOSTICS` of them, `total` is their number. `beyond`: number of diagnostics not
+    given.
     """
 
     __test__ = False  # the name is the field's; pytest must not take it for a test case
@@ -60,7 +60,7 @@ class TestError(Exception):
 
     @property
     def remark(self) -> tuple[str, ...]:
-        """The line that follows the diagnostics where there are more of them; else none."""
+        """The line that follows the diagnostics where there are more; else empty."""
         more = self.total - len(self.diagnostics)
         if not more:
             return ()

@@ -106,7 +106,7 @@ class Expanded:
 
 
 def has_groups(root: etree._Element) -> bool:
-    """Whether a test has a range, or what only groups have."""
+    """Whether a test has a range, or an attribute that only groups have."""
     return any(_is_grouped(node) for node in root.iter("*"))
 
 

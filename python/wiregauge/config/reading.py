@@ -62,7 +62,7 @@ def _refuse(
 def read(path: Path) -> bytes:
     """The bytes of a test file.
 
-    Raises `TestError` for what is no regular file of at most 64 MiB; nothing of a larger one is read.
+    Raises `TestError` for anything but a regular file of at most 64 MiB; nothing of a larger one is read.
     """
     file = str(path)
     try:
@@ -139,7 +139,7 @@ def _check_text(data: bytes, file: str) -> None:
 
 
 class _Scan:
-    """One pass over the bytes that refuses what must never reach a tree builder."""
+    """Refuses, in one pass over the bytes, what must never reach a tree builder."""
 
     def __init__(self, file: str) -> None:
         self._file = file

@@ -40,12 +40,12 @@ class Declaration:
     children: dict[str, tuple[int, int | None]]
     """Child element to least and largest number; None: any number."""
     any_of_children: bool
-    """True when at least one child is needed, whichever it is."""
+    """Whether at least one child is needed, of any kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValueType:
-    """A simple type: what it is, and its choices if it is an enumeration."""
+    """A simple type: its description, and its choices if it is an enumeration."""
 
     name: str
     documentation: str
@@ -79,7 +79,8 @@ class Refusal:
 ATTRIBUTE: Final = re.compile(r"attribute '(?P<attribute>[^']+)'")
 """Pattern of an attribute's name in libxml2's messages."""
 _AT_ONCE: Final = 5_000
-"""Elements of a tree that is validated as it is: of each error libxml2 counts all elements before it."""
+"""Number of elements up to which a tree is validated as a whole: for each error libxml2 counts all elements before
+it."""
 
 
 def refusals(root: etree._Element) -> list[Refusal]:

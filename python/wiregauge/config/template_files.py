@@ -1,6 +1,6 @@
-"""Tests to begin with, which `wiregauge new` writes: templates and examples.
+"""Tests that `wiregauge new` writes: templates and examples.
 
-Every template runs as it is, to a verdict. Two of them are examples as well, and lie there.
+Every template runs as it is, to a verdict. Two of them are examples as well, and are stored there.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Template:
 
 
 def templates() -> list[Template]:
-    """All of them, in the order of `TEMPLATES`."""
+    """All templates, in the order of `TEMPLATES`."""
     own = Path(__file__).with_name("templates")
     found = ((name, own / f"{name}.xml") for name in TEMPLATES)
     return [

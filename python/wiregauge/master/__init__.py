@@ -1,4 +1,4 @@
-"""The testmaster: has the runs of a plan made, by agents or in virtual time, and keeps what they leave."""
+"""The testmaster: makes the runs of a plan, by agents or in virtual time, and stores their results."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def _value(measure: str, value: str, text: str) -> float:
 
 @dataclass(slots=True)
 class Incident:
-    """A stretch of seconds in which a flow was beyond a limit; counts: in which they rose."""
+    """A period of seconds in which a flow exceeded a limit; for counts, in which they rose."""
 
     alarm: str
     measure: str
@@ -139,7 +139,7 @@ class Incident:
     """Start of the incident, s of the run's time."""
     end_s: float
     records_dropped: int
-    """Records that the instrument had lost by then: some of what seems lost may be theirs."""
+    """Records that the instrument had lost by then: some apparent losses may be theirs."""
 
 
 class Alarms:
@@ -218,7 +218,7 @@ class Alarms:
 
 
 def sentence(limit: AlarmLimit, incident: Incident, flow: FlowNow) -> str:
-    """One line: flow, value, limit, time, and what the value may rest on."""
+    """One line: flow, value, limit, time, and caveats of the value."""
     text = (
         f"alarm at {incident.begin_s:.0f} s: {flow.label}: {limit.measure} is {limit.in_words(incident.first)}, "
         f"the limit is {limit.written}"

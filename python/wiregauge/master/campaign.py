@@ -1,10 +1,10 @@
-"""Running a plan on agents: hand out, start together, watch, collect, track; and end in good order, whatever happens.
+"""Runs a plan on agents: prepare, start together, watch, collect, track; and end in good order, whatever happens.
 
-An agent that is the network between the end systems goes through the same calls as theirs. What it reports is beside
-their reports in the entry of the run, as `network`.
+An agent that plays the network between the end systems gets the same calls as theirs. Its report is in the entry of the
+run as `network`.
 
-Each run is tracked as soon as it is over and before the next begins, so an interrupted campaign keeps every run
-it finished, and nothing competes with the agents for the processor while they measure.
+Each run is tracked as soon as it is over and before the next begins, so an interrupted campaign keeps every run it
+finished, and nothing competes with the agents for the processor while they measure.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def run_on_agents(
     try:
         lookout.check_room(directory.root, directory.plan.runs, observer.told)
         places = bench.open(directory.root / "spool")
-        # Agents of other hosts keep what they record under this name until it has been fetched.
+        # Agents of other hosts store records under this name until they are fetched.
         directory.manifest.setdefault("campaign", secrets.token_hex(16))
         directory.save()
         lookout.begin({"test": directory.plan.name, "bench": str(directory.manifest["bench"])})
@@ -250,7 +250,7 @@ class _Campaign:
             entry["finished"] = utc_now()
             entry["state"] = "partial" if trouble else "complete"
             entry["reason"] = trouble[0] if trouble else None
-            # Before the run is stored, which hashes what is there.
+            # Before the run is stored, which hashes existing files.
             self._keep_states(entry)
             process_run(self._directory, run.index)
             self._directory.save()
@@ -327,9 +327,9 @@ class _Campaign:
         )
 
     def _prepare(self, entry: dict[str, Any], run: Run) -> None:
-        """Prepares every agent, and has streams tried, until each leaves by a way whose frames arrive.
+        """Prepares every agent and tries its streams, until each uses a backend whose frames arrive.
 
-        Where no other way is left the run goes on with what there is, and is judged by what arrives.
+        Where no other backend is left the run goes on with the last, and is judged by its arrivals.
         """
         network, agents = self._directory.plan.network, self._crew.by_name
         while True:
@@ -468,7 +468,7 @@ class _Campaign:
         )
 
     def _fetch(self, agent: Agent, entry: Mapping[str, Any], kept: KeptRecords | None = None) -> None:
-        """Fetches the records of an agent on another host, all of them."""
+        """Fetches all records of an agent on another host."""
         place = agent.place
         if not place.shares_run_directory:
             agent.collect(Collected(self._directory.spool(entry["index"], place.node)), kept)
@@ -482,9 +482,9 @@ class _Campaign:
             self._directory.put_by(entry["index"], agent.place.node)
 
     def _recover(self, agent: Agent, entry: dict[str, Any], end: float) -> bool:
-        """Fetches what an agent that was lost in a run keeps of it, once it is there again; whether there was anything.
+        """Fetches the stored records of an agent that was lost in a run, once it is back; whether there were any.
 
-        A run that still goes on there is ended by beginning a session anew.
+        If the run still goes on there, a new session ends it.
         """
         place = agent.place
         if place.access is None:
@@ -552,7 +552,7 @@ def _take_up_network(entry: dict[str, Any], report: dict[str, Any]) -> None:
 
 
 def _note_collected(agent: Agent, entry: dict[str, Any]) -> None:
-    """The records of an agent on another host are here, all of them."""
+    """Notes that all records of an agent on another host were fetched."""
     if not agent.place.shares_run_directory:
         entry.setdefault("collected", []).append(agent.place.node)
 

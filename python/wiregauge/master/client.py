@@ -56,7 +56,7 @@ _RETRY_S: Final = 0.5
 _REFUSED: Final = "Connection refused"
 """Part of gRPC's message on a host that is up and runs no agent."""
 _NETWORK: Final = (
-    # A connection that a network swallowed is found dead and made anew.
+    # Detects a dead connection and replaces it.
     ("grpc.keepalive_time_ms", 5_000),
     ("grpc.keepalive_timeout_ms", 5_000),
     ("grpc.initial_reconnect_backoff_ms", 250),
@@ -66,7 +66,7 @@ _NETWORK: Final = (
     ("grpc.max_reconnect_backoff_ms", 1_000),
 )
 _PLAN: Final = b"wiregauge plan 1\0"
-"""Begins what is signed; see `crates/agent/src/remote/signed_plan.rs`."""
+"""Prefix of signed data; see `crates/agent/src/remote/signed_plan.rs`."""
 
 Reply = TypeVar("Reply", bound=Message)
 
@@ -300,9 +300,9 @@ class Agent:
             self._session = b""
 
     def watch(self, interval_ms: int, over: threading.Event) -> Iterator[pb.Progress]:
-        """Counters until the run is finished, or `over` is set and then `unwatch` called.
+        """Yields counters until the run is finished, or `over` is set and then `unwatch` called.
 
-        Looking on is also the sign of life that the lease asks for.
+        Watching also renews the lease.
         """
         ask = self._channel.unary_stream(
             f"{_SERVICE}Watch",
@@ -553,7 +553,7 @@ class Agent:
         return AgentLostError(f"{self.place.called} is gone", self.place.end_system, gone=True)
 
     def _may_return(self, error: grpc.RpcError) -> bool:
-        """Whether it is the network that is gone, and the agent may still be there."""
+        """Whether only the network failed, so that the agent may still be there."""
         gone = error.code() is grpc.StatusCode.UNAVAILABLE
         return gone and self.place.access is not None and _REFUSED not in str(error.details())
 
@@ -573,7 +573,8 @@ def _read(kind: type[Reply], data: bytes) -> Reply:
 
 
 def _shown(text: str) -> str:
-    """Printable but for lines and tabs, by which output of programs is read; a name is one line where it is printed."""
+    """Makes text printable except for lines and tabs, which parsers of program output need; a name is printed as one
+    line."""
     return "\t".join(map(printable_lines, text.split("\t")))
 
 

@@ -1,4 +1,4 @@
-"""The host of an end system for the keeper of clocks: its agent starts the programs, hears and asks them."""
+"""An end system's host for clock keeping: its agent starts the programs, reads their output and queries them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class AgentClockHost:
             hardware=ptp.timestamps == "hardware",
             server=server,
             steer=ptp.steer,
-            # The exponent that PTP transmits; the plan has made sure it is whole.
+            # The exponent that PTP transmits; the plan ensures an integer.
             log_sync_interval=round(math.log2(ptp.interval / _PICOS)),
             kp_thousandths=ptp.kp_thousandths,
             ki_thousandths=ptp.ki_thousandths,

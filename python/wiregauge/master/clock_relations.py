@@ -1,8 +1,8 @@
 """Relations of the agents' clocks: the time scale of an announced start, and the uncertainty left after a run.
 
-Every agent with a clock of its own is known by the control connection. Where PTP compares the system clocks of all of
-them, each is known against the reference besides, mostly far better. The start goes by whichever is known best; where
-the two contradict each other, one of them does not tell the truth, and nobody knows which.
+Every agent's own clock is compared over the control connection. Where PTP compares the system clocks of all of them,
+each also has an offset from the reference, mostly far more precise. The start uses the more precise relation; where the
+two contradict each other, one of them is wrong, and it is not known which.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ class ClockRelations:
         self._connected: dict[str, ClockRelation] = {}
 
     def choose(self) -> str | None:
-        """Relates every agent's clock by what is known best now; why PTP and connections contradict each other."""
+        """Sets every agent's clock relation by the best method now; returns a contradiction of PTP and connections,
+        or None."""
         self._ptp = {}
         told = self._keeper.relations() if self._keeper is not None else {}
         # A network that a host plays is none of those whose clocks programs compare.
@@ -95,7 +96,7 @@ class ClockRelations:
                 moved = abs(after.offset_ns - before.offset_ns)
                 bound = before.uncertainty_ns + after.uncertainty_ns + moved
                 found[name] = _offset(bound, "control-connection")
-                # The next run of the campaign begins by what is known now.
+                # The next run of the campaign starts with the relations known now.
                 agent.clock = after
         return found
 

@@ -40,7 +40,7 @@ class Collected:
 
     @property
     def whole(self) -> int:
-        """Files that came whole and are what the agent has."""
+        """Files that are complete and match the agent's hashes."""
         return len(self._whole)
 
     def take(self, chunk: pb.Chunk) -> None:

@@ -1,10 +1,10 @@
 """The agents of a campaign as a group: greeted, prepared, started at one instant, ended.
 
-There is one for each end system, and, where the bench has it, one that is the network between them.
+There is one for each end system, and, where the bench has it, one that plays the network between them.
 
 A start is agreed upon in two steps, because no call reaches all agents at one instant. The time is announced to all,
-again and farther ahead until every agent has taken it with time to spare; only then is every agent told to begin at
-it. One that hears of this too late has not begun, and the others are taken back before anything is tried again.
+again and farther ahead until every agent has accepted it with time to spare; only then is every agent told to begin at
+it. An agent that gets this too late does not begin, and the others are stopped before the next attempt.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Crew:
         return answers
 
     def outcomes(self, action: Callable[[Agent], Answer]) -> Iterator[tuple[Agent, Answer | AgentLostError]]:
-        """The action on all agents; what each answered, or why it did not, in the order of the plan."""
+        """Runs the action on all agents; each answer or error, in the order of the plan."""
         futures = [(agent, self._callers.submit(action, agent)) for agent in self.agents]
         try:
             for agent, future in futures:
@@ -140,7 +140,7 @@ class Crew:
                 raise AgentLostError(f"{agent.place.called}: {why}", agent.place.end_system)
 
     def hello(self, agent: Agent) -> dict[str, Any]:
-        """Greets one agent; what it answers."""
+        """Greets one agent; its answer."""
         # Nobody is given up before the testmaster gives up.
         least_ms = int(1000 * (agent.place.patience_s - SILENCE_S)) + _LEASE_MS
         return agent.hello(__version__, least_ms + _LEASE_EACH_MS * len(self.agents), self._campaign)

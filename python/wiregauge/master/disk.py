@@ -79,7 +79,8 @@ class DiskBound:
         self._kept = None
 
     def look(self, root: Path) -> None:
-        """Raises DiskExit where what is there, and the tables made of its segments, are soon to pass the bound."""
+        """Raises DiskExit where the stored files, and the tables to be made from segments, will soon exceed the
+        bound."""
         now = time.monotonic()
         if now < self._due:
             return

@@ -1,6 +1,6 @@
-"""Live figures for Prometheus and what reads its format, over HTTP, while a campaign goes on.
+"""Live figures for Prometheus and compatible readers, over HTTP, while a campaign goes on.
 
-Whoever reaches the address can read them: it is a loopback address unless another one is given in full.
+Any client that reaches the address can read them: it is a loopback address unless another one is given in full.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from wiregauge.master.live import FlowNow, RunNow
 __all__ = ["Endpoint", "EndpointError", "address_of"]
 
 _HANDED_ON: Final = "WIREGAUGE_METRICS_SOCKET"
-"""The descriptor of a socket that was opened before the command began anew inside an enclosure."""
+"""Environment variable for the descriptor of a socket that was opened before the command restarted inside an
+enclosure."""
 _WRITTEN: Final = re.compile(r"(?:(?P<host>[^:\[\]]+|\[[0-9a-fA-F:.]+\]):)?(?P<port>\d{1,5})")
 _PATIENCE_S: Final = 5.0
 """Time limit for a request and its response together, s."""
@@ -68,7 +69,7 @@ class Endpoint:
         self._collector = _Collector()
 
     def open(self) -> None:
-        """Takes the address, or what the command took before it began anew. Raises BenchError."""
+        """Opens the address, or takes over the socket opened before the restart. Raises BenchError."""
         if self._socket is not None:
             return
         handed_on = os.environ.pop(_HANDED_ON, None)
@@ -95,7 +96,7 @@ class Endpoint:
             os.environ[_HANDED_ON] = str(self._socket.fileno())
 
     def serve(self, facts: Mapping[str, str]) -> None:
-        """Begins to answer; `facts` say which test it is."""
+        """Starts serving; `facts` identify the test."""
         self.open()
         self._collector.facts = dict(facts)
         if self._server is not None:
@@ -155,7 +156,7 @@ class _Server(ThreadingMixIn, WSGIServer):
         super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """One answer, which is over at its deadline, however slowly somebody asks or reads."""
+        """Answers one request, until its deadline, however slowly the client writes or reads."""
         deadline = threading.Timer(_PATIENCE_S, _hang_up, [request])
         deadline.daemon = True
         deadline.start()

@@ -1,7 +1,7 @@
-"""A command that is started when an alarm is raised, with what was raised as JSON on its standard input.
+"""A command that is started when an alarm is raised, with the alarms as JSON on its standard input.
 
-One at a time, and one a second at most: what is raised meanwhile goes to the next. No shell is involved: the words of
-the command are what the user wrote, and nothing of the test becomes one of them.
+One at a time, and one a second at most: alarms raised meanwhile go to the next. No shell is involved: the words of the
+command are those of the user, and nothing of the test becomes one of them.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Hook:
                 )
 
     def _leave_enclosure(self) -> None:
-        """A thread has a network of its own: this one gets the host's. Without the rights it stays where it is."""
+        """Moves this thread to the host's network; without the rights it stays in its own."""
         if self._network is not None:
             ctypes.CDLL(None, use_errno=True).setns(self._network, _CLONE_NEWNET)
 

@@ -147,7 +147,7 @@ class _Flow:
             self.measured += told.measured
             self.sum_ns += told.sum_ns
             self.max_ns = told.max_ns if self.max_ns is None else max(self.max_ns, told.max_ns)
-        # Figures of a second that did not come through: what was longest in it is known all the same.
+        # Figures of a second that did not come through: its longest time is known all the same.
         if missed and told.worst_ns > self.worst_ns:
             self.max_ns = max(self.max_ns or 0, told.worst_ns)
         self.worst_ns = max(self.worst_ns, told.worst_ns)
@@ -227,7 +227,7 @@ class Figures:
                 flow.take(one, told.at_ns, missed=told.number > last + 1, settle_ns=self._settle_ns)
 
     def now(self) -> RunNow:
-        """The run at this moment; times are of what came since the last call."""
+        """The run at this moment; times are of messages since the last call."""
         told: Mapping[str, tuple[int, int, int]] = self._told
         return RunNow(
             self._position,

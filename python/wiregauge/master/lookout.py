@@ -1,6 +1,6 @@
-"""Whoever acts on live figures: alarms with what they bring about, the endpoint, and a bound on the disk.
+"""Consumers of live figures: alarms with their actions, the endpoint, and a bound on the disk.
 
-A bench that makes runs by agents has one; options of the command line fill it.
+A bench that makes runs by agents has one; options of the command line configure it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["Keep", "Lookout"]
 
 _NETWORK: Final = "WIREGAUGE_HOST_NETWORK"
-"""The descriptor of the network that a command had before it began anew inside an enclosure."""
+"""Environment variable for the descriptor of the network in which a command started before its restart in an
+enclosure."""
 Keep = Callable[[float, float], object]
 """Function that has captures keep the frames between two instants of the run's time, s."""
 _LEAST_BACK_S: Final = 4.0
@@ -77,7 +78,7 @@ class Lookout:
         return None if self._around_s is None else self._around_s + self._back_s + _HEARD_S
 
     def before_enclosure(self) -> None:
-        """Takes what only the host's own network has, and leaves it to the process that this one becomes."""
+        """Opens what only the host's own network has, for the process that this one becomes in an enclosure."""
         if self._endpoint is not None:
             self._endpoint.open()
             self._endpoint.hand_on()
@@ -110,7 +111,7 @@ class Lookout:
         tell(said)
 
     def run_begins(self, drain_s: float = 0.0) -> None:
-        """The next run of the campaign: everything is counted anew. A message may be under way for `drain_s`."""
+        """Resets all counters for the next run of the campaign. A message may be under way for `drain_s`."""
         self._back_s = _LEAST_BACK_S + drain_s
         self._alarms = Alarms(self._limits)
         self._kept = []
@@ -121,7 +122,7 @@ class Lookout:
     def look(
         self, now: RunNow, share: float, tell: Callable[[str], object], keep: Keep | None = None
     ) -> None:
-        """One second of a run; lines for the user are told, and what surrounds an alarm is kept.
+        """Processes one second of a run: prints lines for the user and keeps the frames around alarms.
 
         Raises Interrupted to end the run.
         """
@@ -171,6 +172,6 @@ class Lookout:
         self._hooks = []
 
     def close(self) -> None:
-        """Ends what it serves."""
+        """Closes the endpoint."""
         if self._endpoint is not None:
             self._endpoint.close()

@@ -12,10 +12,10 @@ __all__ = ["Observer"]
 
 
 class Observer:
-    """Hears from the main thread how a trial goes on; this one keeps silent about it, others override what they want.
+    """Receives a trial's progress from the main thread; the default ignores it, subclasses override methods.
 
-    `position` is that of a run in the plan; in virtual time runs go on side by side. What an observer raises ends the
-    trial.
+    `position` is that of a run in the plan; in virtual time runs go on in parallel. An exception of an observer ends
+    the trial.
     """
 
     def trial_began(self, runs: Sequence[Run], *, virtual_time: bool) -> None:

@@ -79,7 +79,7 @@ class Simulator(Protocol):
 def simulate(
     directory: RunDirectory, observer: Observer, jobs: int, simulator: Simulator | None = None
 ) -> None:
-    """Simulates every run of the plan, `jobs` of them at a time, here unless there is a `simulator`.
+    """Simulates every run of the plan, `jobs` of them at a time, in this process unless there is a `simulator`.
 
     Raises Interrupted, SimulationFailed, or RunDirectoryError for a failing disk.
     """
@@ -87,7 +87,7 @@ def simulate(
 
 
 def simulate_run(directory: RunDirectory, position: int, watch: Watch) -> SimulatedRun:
-    """One run, from its plan to its messages, in this process; what went wrong is the reason in its entry."""
+    """Simulates one run, from its plan to its messages, in this process; an error becomes the reason in its entry."""
     plan = directory.plan
     run = plan.runs[position]
     entry = begun_simulated(directory.plan, position)
@@ -222,7 +222,7 @@ class _Simulation:
         return failed
 
     def _fresh(self) -> list[dict[str, Any]]:
-        """Runs under way that are not entered, so that what they recorded is found even if this program is killed."""
+        """Entries of runs under way that are not listed yet: their records must be found even if this program is killed."""
         entered = {run["index"] for run in self._directory.runs}
         begun = []
         # Others add to it meanwhile.

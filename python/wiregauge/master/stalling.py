@@ -1,4 +1,4 @@
-"""A stream of a call that may not say nothing for ever: its other end is there, and hangs."""
+"""Time limit on the parts of a streamed call, for a peer that exists but hangs."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ _deafness = _Deafness()
 
 @contextlib.contextmanager
 def deaf() -> Iterator[None]:
-    """A request to stop waits until what was measured is safe. For the main thread, within `stoppable`."""
+    """Defers a request to stop until the measurements are safe. For the main thread, within `stoppable`."""
     _deafness.depth += 1
     try:
         yield
@@ -95,9 +95,8 @@ _WAKE_S: Final = (0.05, 0.1, 0.2, 0.4, 0.8)
 def _look(signals: int, code: int) -> None:
     """Reads the numbers of signals as they come; ends the process with `code` at the second request.
 
-    A signal that comes when the interpreter has last looked for signals and the call that waits has not yet begun
-    wakes nobody, and the call waits on. So after a request the main thread is woken a few times, by a signal that
-    asks for nothing.
+    A signal that comes when the interpreter has last looked for signals and the waiting call has not yet begun does not
+    interrupt that call. So after a request the main thread is woken a few times, by a signal without a meaning.
     """
     first: float | None = None
     wakes: list[float] = []
@@ -129,10 +128,9 @@ def _look(signals: int, code: int) -> None:
 def leaving_at_second_request(code: int) -> Iterator[None]:
     """Ends the process at once, with `code`, when it is asked to stop a second time; for commands only.
 
-    A thread sees to it, for the main thread may be in a call that takes its time. What was written to disk by then is
-    what a killed campaign leaves: records that can be shown. The terminal's hang-up is no request of a person and
-    counts as a first one only. One request that comes by two ways does nothing the second time, also where the first
-    was so quickly obeyed that nobody waits for requests any more.
+    A thread does it, for the main thread may be in a long call. Files on disk are then those of a killed campaign:
+    records that can be shown. The terminal's hang-up is no request of a person and counts as a first one only. One
+    request that comes by two ways does nothing the second time, also where the first has already been obeyed.
     """
     ours, kernels = os.pipe()
     os.set_blocking(kernels, False)

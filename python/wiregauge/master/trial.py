@@ -1,8 +1,8 @@
-"""A short trial of every stream, on the very path, before a run begins.
+"""A short trial of every stream, on its real path, before a run begins.
 
-That a way out of a host takes frames says nothing of what arrives: a driver may count frames that no bridge ever sees.
-So a few frames are sent by the way an agent has chosen, and the interface of the end system they lead to is asked what
-came; or that of the network, which carries nothing before the run begins.
+A backend that accepts frames need not deliver them: a driver may count frames that no bridge ever sees. So a few frames
+are sent by the backend an agent has chosen, and the interface of the receiving end system is asked for arrivals; or
+that of the network, which carries nothing before the run begins.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["Trial", "tell_trials", "try_streams"]
 
 _FRAMES: Final = 8
 _LEAST: Final = _FRAMES // 2
-"""Others, a clock's protocol say, may send a frame meanwhile."""
+"""Number of frames that must arrive: more than others, such as a clock protocol, may send meanwhile."""
 _PATIENCE_S: Final = 0.5
 _LOOK_S: Final = 0.02
 

@@ -1,4 +1,4 @@
-"""Looking on while a run goes on: what agents count, and which of them has fallen silent."""
+"""Watches a run: the counters of its agents, and agents that fall silent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["watch"]
 
 _EVERY_MS: Final = 100
 _EACH_MS: Final = 4
-"""Time between two words of an agent, for each agent there is: together they say 250 a second at most."""
+"""Interval between two reports per agent, for each agent there is: together they send 250 a second at most."""
 _LOOK_S: Final = 0.1
 _MOST_KEPT: Final = 60
 """Seconds whose figures wait to be looked at, of an agent."""

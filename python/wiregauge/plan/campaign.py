@@ -80,7 +80,7 @@ class Synchronise(Plan, frozen=True, kw_only=True):
 
     @property
     def asymmetry_ns(self) -> float | None:
-        """Most that the fixed delays of two directions differ by; None where the test does not say."""
+        """Largest difference of the fixed delays of two directions, ns; None where the test does not state it."""
         return None if self.asymmetry is None else self.asymmetry / 1000
 
 

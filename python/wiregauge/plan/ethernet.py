@@ -1,4 +1,4 @@
-"""Octets of Ethernet frames and of what is around them (IEEE Std 802.3, 3.1.1 and 4.4.2; 802.1Q, 9.6)."""
+"""Octets of Ethernet frames and of their surroundings (IEEE Std 802.3, 3.1.1 and 4.4.2; 802.1Q, 9.6)."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ class HostModel(Plan, frozen=True):
 
     @property
     def takes_no_time(self) -> bool:
-        """Whether it is ideal."""
+        """Whether it costs nothing and delays nothing."""
         costs = [self.transmit, self.receive, *([self.card_read] if self.card_read else [])]
         costs += [cost for stack in self.stacks for cost in (stack.transmit, stack.receive)]
         wakes = (self.send_wake_up, self.receive_wake_up, self.relay_wake_up)

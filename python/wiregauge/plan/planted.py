@@ -35,7 +35,7 @@ __all__ = ["ASSUMPTIONS", "Assumption", "Contradiction", "Parting", "contradicti
 Reader = Literal["bounds", "schedule"]
 _Kind = TypeVar("_Kind")
 _MOST_DEVIATIONS: Final = 6
-"""A draw of wander is the sum of twelve even ones (`crates/sim`): at most so many of its deviations."""
+"""Bound of a draw of wander, which is the sum of twelve uniform ones (`crates/sim`), in standard deviations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Contradiction:
 
 
 Found = Iterator[tuple[str, int, str]]
-"""Tag, number among those of the tag, and what it does."""
+"""Tag, number among elements of the tag, and its effect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Assumption:
 
 
 def contradictions(network: Network, run: Run, reader: Reader) -> list[Contradiction]:
-    """Everything that a run of a test plants against what `reader` takes for granted, in the order of the table."""
+    """Contradictions of a run to the assumptions of `reader`, in the order of the table."""
     return [
         Contradiction(
             row.text, tag, number, sentence, reader in row.refusing, row.name == "arrives", row.cure
@@ -154,7 +154,7 @@ def _by_contract(network: Network, run: Run) -> Found:
 
 
 def _is_timed(network: Network, run: Run, node: int) -> bool:
-    """Whether what a node sends, or when its gates open, follows its clock."""
+    """Whether a node's sending or gates follow its clock."""
     kind = network.nodes[node].kind
     if isinstance(kind, EndSystem):
         by_flow = {flow.id: flow.from_ for flow in run.flows}
@@ -247,7 +247,7 @@ class Parting:
 
 
 def parting(network: Network, run: Run, nodes: Collection[int]) -> Parting | None:
-    """The two of these nodes whose clocks are furthest apart in a run; None where all show the same."""
+    """The two of these nodes whose clocks are furthest apart in a run; None where all are equal."""
     end = run.warm_up + run.duration + run.drain
     kept = [(set(cluster.devices), int(cluster.precision_bound)) for cluster in run.clusters]
     kept += [

@@ -70,7 +70,7 @@ def storage(text: str) -> int:
 
 
 def canonical(text: str) -> str:
-    """A value of an axis so that `1000us` and `1ms` are the same; what is no quantity stays as it is."""
+    """A value of an axis in a normal form, so that `1000us` and `1ms` are equal; other texts are unchanged."""
     for kind, base in _BASES.items():
         try:
             return f"{_read(kind, text.strip())}{base}"

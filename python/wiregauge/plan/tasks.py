@@ -203,11 +203,11 @@ class Capture(Plan, frozen=True):
 
 
 class BitError(Variant, frozen=True, tag="bit-error"):
-    """A bit of the frame is inverted."""
+    """A fault that inverts a bit of the frame."""
 
 
 class Delay(Variant, frozen=True, tag="delay"):
-    """The frame arrives so much later."""
+    """A fault that delays a frame."""
 
     by: Picoseconds
 
@@ -219,13 +219,13 @@ class WrongLength(Variant, frozen=True, tag="wrong-length"):
 
 
 class Share(Variant, frozen=True, tag="share"):
-    """Each frame with this probability."""
+    """Selects frames at random, each with this probability."""
 
     ppm: int
 
 
 class Bits(Variant, frozen=True, tag="bits"):
-    """One bit in so many on average."""
+    """Selects bits at random, one in so many on average."""
 
     mean_bits: int
 
@@ -249,7 +249,7 @@ class LinkFault(Plan, frozen=True, kw_only=True, rename={"from_": "from"}):
 
 
 class Cut(Variant, frozen=True, tag="cut"):
-    """A link is cut; None: it is never restored."""
+    """A cut of a link; None: it is never restored."""
 
     link: int
     until: Picoseconds | None = None

@@ -31,7 +31,7 @@ class Cbs(Variant, frozen=True, tag="cbs"):
 
 
 class Etf(Variant, frozen=True, tag="etf"):
-    """Frames leave at the time that each of them names."""
+    """Launch-time scheduling: frames leave at the time that each names."""
 
     delta: Picoseconds
     offload: bool
@@ -136,7 +136,7 @@ class AsynchronousShaper(Plan, frozen=True):
 
 
 class CyclicQueuing(Plan, frozen=True):
-    """Two classes that take turns: one sends what the cycle before brought."""
+    """Cyclic queuing: two classes that take turns, one sending the frames of the cycle before."""
 
     classes: tuple[int, int]
     cycle: Picoseconds
@@ -219,7 +219,7 @@ class StreamFilter(Plan, frozen=True):
     block_oversize: bool = False
     gate: FilterGate | None = None
     gate_of: FlowId | None = None
-    """The flow whose filter has the gate, where it is not its own."""
+    """The flow whose filter has the gate; None: its own."""
     meter: FlowMeter | None = None
     meter_of: FlowId | None = None
 

@@ -37,7 +37,7 @@ def files_of(directory: RunDirectory, index: int) -> Iterable[Path]:
 
 
 def is_stored(directory: RunDirectory, index: int) -> bool:
-    """Whether records of a run are stored and listed: what is spooled besides came later."""
+    """Whether records of a run are stored and listed; records in the spool then arrived later."""
     listed = [file for file in directory.record_files(index) if directory.is_listed(file)]
     return bool(listed) and _rows(listed) > 0
 
@@ -76,9 +76,9 @@ def _rows(files: list[Path]) -> int:
 
 
 def _store_beside(directory: RunDirectory, index: int) -> None:
-    """Makes another part of the run's records of what is spooled; the parts are in a folder of the run's name.
+    """Stores the spooled records of a run as a further part; parts are in a folder of the run's name.
 
-    Its name follows from whose records they are, so that what is done twice is there once.
+    The part's name follows from its end systems, so that a repetition replaces it.
     """
     begin_replacing(directory, index)
     segments = directory.segments(index)

@@ -1,7 +1,7 @@
-"""A run directory of others touches nothing outside itself: no command follows a link or a path out of it.
+"""Containment of foreign run directories: no command follows a link or a path out of them.
 
-Nothing that writes run directories makes links or devices. So there are none, and one place says so, before anything of
-the directory is read or written: whatever opens files by their names later, this program or a library, stays inside.
+Nothing that writes run directories makes links or devices. So they are refused in one place, before anything of the
+directory is read or written: files opened by name later, by this program or a library, are inside.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""One campaign on disk.
+"""The run directory of one campaign on disk.
 
-The manifest is replaced atomically, so it is whole at every instant, also after a crash or on a full disk. Who
-writes holds a lock (`lock`): a directory whose manifest says `running` and whose lock is free belongs to a campaign
-that was killed. A process number could not tell that, because the testmaster may run in a process-number namespace of
+The manifest is replaced atomically, so it is complete at every instant, also after a crash or on a full disk. A writer
+holds a lock (`lock`): a directory whose manifest has the state `running` and whose lock is free belongs to a campaign
+that was killed. A process number could not show that, because the testmaster may run in a process-number namespace of
 its own.
 """
 
@@ -37,7 +37,7 @@ SCHEMA: Final = 3
 """Schema version of manifest.json and tracking.json."""
 
 _MANIFEST = "manifest.json"
-# Given back when the disk is full, so that the manifest can always say how the campaign ended.
+# Released when the disk is full, so that the manifest can always record how the campaign ended.
 _RESERVE = ".reserve"
 _RESERVE_BYTES = 256 << 10
 WHOLE: Final = ".whole"
@@ -114,7 +114,7 @@ class RunDirectory:
             raise _unwritable(root, error) from None
         try:
             if {path.name for path in root.iterdir()} != {LOCK}:
-                # Somebody was here between the look and the lock, and it is theirs.
+                # Another process came between the check and the lock; the directory is its own.
                 directory.close()
                 raise RunDirectoryError(
                     f"{root}: another process put files there in the meantime; name another directory"
@@ -133,7 +133,7 @@ class RunDirectory:
         return directory
 
     def discard(self) -> None:
-        """Removes what this process made of a directory in which nothing was measured; anything else in it stays.
+        """Removes the files that this process made in a directory without measurements; all others stay.
 
         Without the lock, which only the maker has until it closes, nothing is touched.
         """
@@ -210,7 +210,7 @@ class RunDirectory:
 
     @property
     def inventory(self) -> Inventory:
-        """The files of the directory, to check what is read of it."""
+        """The inventory of files, for checking those that are read."""
         return Inventory(self.root, self.manifest.get("files"))
 
     def note_files(self, entries: Mapping[str, Mapping[str, Any]]) -> None:
@@ -223,13 +223,14 @@ class RunDirectory:
                 self.manifest["files"].update(entries)
 
     def strike_files(self, names: Iterable[str]) -> None:
-        """Takes files off the list before they are replaced: killed meanwhile, they are known to be unfinished."""
+        """Removes files from the list before they are replaced: if the process is killed meanwhile, they count as
+        unfinished."""
         with self._noting:
             for name in names:
                 self.manifest.get("files", {}).pop(name, None)
 
     def is_listed(self, path: Path) -> bool:
-        """Whether the manifest lists a file; of a directory without hashes, whether it is there."""
+        """Whether the manifest lists a file, or, without hashes, whether it exists."""
         files = self.manifest.get("files")
         return path.exists() if files is None else self.name_of(path) in files
 
@@ -359,7 +360,7 @@ class RunDirectory:
             move_folder(place, aside)
 
     def take_up(self, run: int, node: int) -> None:
-        """Takes what was put by, so that the rest can be added."""
+        """Restores the records that were set aside, so that the rest can be added."""
         place, aside = self.spool(run, node), self._put_by(run, node)
         if aside.exists() and not place.exists():
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -396,7 +397,7 @@ class RunDirectory:
         return self.spool(run) / "captures"
 
     def _spooled_network(self, run: int) -> Path:
-        """The spool of the agent that is the network, where one is: what a simulation leaves is below it."""
+        """The spool of the agent that plays the network, if there is one; simulation output is below it."""
         return self.spool(run, NETWORK_NODE)
 
     def capture_files(self, run: int) -> dict[str, Path]:

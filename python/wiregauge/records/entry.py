@@ -1,6 +1,6 @@
-"""The entry of a run in the manifest, as it begins: one shape, whichever bench or tap the run is from.
+"""The initial manifest entry of a run: one form, whichever bench or tap the run is from.
 
-Whoever runs it fills in the rest: `agents`, `epoch_realtime_ns`, and facts of its own beside these.
+The bench adds the rest: `agents`, `epoch_realtime_ns`, and its own facts.
 """
 
 from __future__ import annotations

@@ -28,4 +28,4 @@ class UnwritableError(RunDirectoryError):
 
 
 class UnfinishedError(RunDirectoryError):
-    """A campaign was killed, and what it left cannot be made readable here."""
+    """A campaign was killed, and its files cannot be made readable here."""

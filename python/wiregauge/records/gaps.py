@@ -22,7 +22,7 @@ Gap = dict[str, Any]
 
 def gaps_of(directory: RunDirectory, index: int, damaged: Sequence[Mapping[str, Any]]) -> list[Gap]:
     """The gaps of a run from its entry in the manifest, its noise and the damage of its segments; `[]` without any."""
-    # A run of a cluster is tracked before its entry is in the manifest: of its end nothing is known yet.
+    # A cluster task's run is tracked before its entry is in the manifest: its end is not known yet.
     entry = directory.entries().get(index, RunEntry(index=index, state="running"))
     run, nodes = directory.plan.runs[index], directory.plan.network.names
     found = list(_torn(damaged, nodes))
@@ -121,9 +121,9 @@ def _overflows(
 
 
 def _silent(directory: RunDirectory, run: Run, entry: RunEntry) -> Iterator[Gap]:
-    """Agents that sent no report, or say themselves that they ended early: nothing is known after their last record.
+    """Gaps of agents that sent no report, or report an early end: nothing is known after their last record.
 
-    Of an agent that was the network, whose last record is of a switch, nothing is known of anybody's messages.
+    If the agent was the network, whose last record is of a switch, the gap covers all end systems.
     """
     import polars as pl  # heavy, and not needed while frames travel
 

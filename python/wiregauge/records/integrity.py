@@ -41,7 +41,7 @@ _CHECKING: Final = threading.Lock()
 def seal(text: str) -> bytes:
     """The bytes of a JSON object whose first key is `"digest": ""`, with SHA-256 of these bytes filled in.
 
-    Of an HTML page likewise, whose head holds `<meta name="digest" content="">`.
+    Likewise of an HTML page with `<meta name="digest" content="">` in its head.
     """
     data = text.encode("utf-8", "backslashreplace")
     empty = _UNSEALED.search(data, 0, _HEAD)
@@ -51,7 +51,7 @@ def seal(text: str) -> bytes:
 
 
 def write_sealed(path: Path, chunks: Iterable[str]) -> None:
-    """Writes to `path` what `seal` makes of a text that comes in parts, of which none is held. Raises OSError."""
+    """Writes a text to `path` as `seal` does, from parts that are not kept in memory. Raises OSError."""
     digest, head, place = hashlib.sha256(), b"", None
     with path.open("wb") as file:
         for chunk in chunks:
@@ -72,9 +72,9 @@ def write_sealed(path: Path, chunks: Iterable[str]) -> None:
 
 
 def sealed_digest(data: bytes, path: Path) -> str | None:
-    """The digest that the bytes of a file carry; None where they carry none.
+    """The digest within the bytes of a file; None without one.
 
-    Raises DamagedError where it is not theirs.
+    Raises DamagedError where it does not match them.
     """
     found = _SEAL.search(data, 0, _HEAD)
     if found is None:
@@ -88,11 +88,10 @@ def sealed_digest(data: bytes, path: Path) -> str | None:
 
 
 def read_json(path: Path, *, sound: bool = False) -> tuple[dict[str, Any], str | None]:
-    """A JSON object that the program wrote, and the digest it carries.
+    """A JSON object that the program wrote, and its digest.
 
-    `sound`: the hash of the file is known to be right. Numbers that are none or exceed 64 bits are refused.
-
-    Raises RunDirectoryError, DamagedError where a digest tells it.
+    `sound`: the hash of the file was verified. Non-finite numbers and integers over 64 bits are refused. Raises
+    RunDirectoryError, or DamagedError where the digest shows damage.
     """
     try:
         data = read_regular(path)
@@ -118,7 +117,7 @@ def read_json(path: Path, *, sound: bool = False) -> tuple[dict[str, Any], str |
 
 
 def _quickly(data: bytes) -> dict[str, Any] | None:
-    """The object in bytes whose digest is right; None for what may hold a number or a word that is refused."""
+    """The decoded object of bytes with a verified digest; None if they may hold a number or a word that is refused."""
     if _SURROGATE.search(data) or not all(map(_fitting, _LONG.findall(data))):
         return None
     try:
@@ -182,7 +181,7 @@ def describe(path: Path, made_from: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _rows(path: Path) -> int | None:
-    """Rows of a table; None of what is none."""
+    """Number of rows of a table; None for other files."""
     if path.suffix != ".parquet":
         return None
     import polars as pl  # heavy, and not needed while frames travel
@@ -202,7 +201,7 @@ class Inventory:
 
     @property
     def verified(self) -> bool:
-        """Whether what is read is checked; False for a directory without hashes."""
+        """Whether files are checked when read; False for a directory without hashes."""
         return self.files is not None
 
     @property
@@ -269,7 +268,7 @@ _MADE_ANEW: Final = {"messages", "passages", "sketches", "extremes", "tracking.j
 
 
 def _cure(path: Path, root: Path) -> str:
-    """Tables can be made again from whole records; what was measured cannot."""
+    """Cure for a damaged file: tables can be made again from complete records; measurements cannot."""
     if path.relative_to(root).parts[0] in _MADE_ANEW:
         return f"`wiregauge track {root}` makes it again from the records, or restore it from a copy"
     return "restore it from a copy"

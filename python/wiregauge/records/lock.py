@@ -51,7 +51,7 @@ class Lock:
                 if time.monotonic() > limit:
                     os.close(handle)
                     raise
-            # Let go and removed between opening and locking: what is held is no longer the lock of the directory.
+            # The file was removed between opening and locking: this lock is no longer the directory's.
             os.close(handle)
             time.sleep(0.01)
 

@@ -1,4 +1,4 @@
-"""The time series of host noise: what every agent wrote while a run went on, as one small table."""
+"""Time series of host noise: the samples that agents wrote during a run, as one small table."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _lines(path: Path, node: str) -> Iterator[tuple[int, str, str, str, int]]:
         text = read_text(path, errors="replace")
     except OSError as error:
         raise RunDirectoryError(f"{path}: cannot be read: {error.strerror}") from None
-    # Without its end a line is not known to be whole: half a number is a number, too.
+    # A line without its end may be incomplete: half a number is a number, too.
     for line in text.split("\n")[:-1]:
         fields = line.split("\t")
         if len(fields) == _FIELDS:

@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 _ONE_WRITER: Final = threading.Lock()
-"""Runs may be processed side by side; tracking.json belongs to all of them."""
+"""Guards tracking.json, which belongs to all runs; runs may be processed in parallel."""
 
 
 TRACKING: Final = "tracking.json"
@@ -59,7 +59,7 @@ def track_run(
 ) -> dict[str, Any]:
     """Tracks one run from its spool and writes its Parquet files; returns its entry for tracking.json.
 
-    `sources` are hashes of what the records were made from, where that is no test.
+    `sources` are hashes of the files from which the records were made, where that is no test.
     """
     plan = directory.plan
     try:
@@ -166,7 +166,7 @@ def gaps_before(directory: RunDirectory, index: int) -> list[dict[str, Any]]:
 
 
 def checked_records(directory: RunDirectory, index: int) -> list[Path]:
-    """The stored records of a run, each of them the file that was written. Raises RunDirectoryError."""
+    """The stored records of a run, each verified. Raises RunDirectoryError."""
     files = directory.record_files(index)
     if not files:
         raise RunDirectoryError(
@@ -178,7 +178,7 @@ def checked_records(directory: RunDirectory, index: int) -> list[Path]:
 
 
 def adopt_records(directory: RunDirectory, index: int) -> None:
-    """Lists the records of a run that somebody put in the place of those that were written; judging will say so."""
+    """Lists records of a run that were put there by hand; judging will report them."""
     if not directory.inventory.verified:
         return
     listed: dict[str, Any] = directory.manifest["files"]
@@ -217,7 +217,7 @@ def forget_tracking(directory: RunDirectory, index: int) -> None:
 
 
 def note_retracked(directory: RunDirectory, index: int, summary: dict[str, Any]) -> None:
-    """Notes and lists what tracking a run again came to."""
+    """Stores and lists the results of tracking a run again."""
     if directory.inventory.verified:
         summary["files"] = directory.describe_run(index)
     note_tracking(directory, {index: summary})
@@ -254,7 +254,7 @@ def note_tracking(directory: RunDirectory, summaries: Mapping[int, dict[str, Any
 
 
 def read_tracking(directory: RunDirectory) -> dict[str, Any]:
-    """tracking.json; empty where there is none yet. Raises DamagedError where it is not the one that was written."""
+    """tracking.json; empty where it does not exist yet. Raises DamagedError where it does not match its digest."""
     path = directory.root / TRACKING
     # While a campaign goes on, or after it was killed, the list may be of an earlier state of the file.
     held = (

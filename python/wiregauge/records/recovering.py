@@ -93,7 +93,7 @@ def _finish(directory: RunDirectory) -> None:
             # They came later than those that are stored, and somebody was killed while they were added.
             add_spooled(directory, run["index"])
             continue
-        # Without a spool the records are stored already, and only what was made of them is gone.
+        # Without a spool the records are stored already, and only the files made from them are missing.
         if directory.segments(run["index"]) or not directory.record_files(run["index"]):
             process_run(directory, run["index"])
         else:

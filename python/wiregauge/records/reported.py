@@ -129,7 +129,7 @@ class Distribution(_Reported, frozen=True):
 
 
 class Gaps(_Reported, frozen=True):
-    """Distances of the frames of a stream: how many, and the shares within so many microseconds of their plan."""
+    """Deviations of the frames of a stream from their plan: number of frames, and shares within given microseconds."""
 
     n: Counter = None
     within_1us: float | None = None
@@ -171,7 +171,7 @@ class StreamFigures(_Reported, frozen=True):
 
     @property
     def handed_over(self) -> int:
-        """Frames that the kernel took, as far as its sender says."""
+        """Frames that the kernel accepted, as far as the sender reports."""
         return known(self.offered) - known(self.refused)
 
 
@@ -188,7 +188,7 @@ class StreamReport(_Reported, frozen=True):
 
 
 class LoadFate(_Reported, frozen=True):
-    """Background load in a network that is played: what entered, what left, and how the others did not."""
+    """Background load in a played network: frames that entered, frames that left, and losses by cause."""
 
     entered: int
     left: int
@@ -555,7 +555,7 @@ class TimestampKind(_Reported, frozen=True):
 
 
 class ClockOffset(_Reported, frozen=True):
-    """The offset of a node's clock, and how it is known."""
+    """The offset of a node's clock, and its origin."""
 
     offset_ns: float | None = None
     uncertainty_ns: float | None = None

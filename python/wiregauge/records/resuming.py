@@ -28,10 +28,10 @@ def missing_runs(directory: RunDirectory) -> list[int]:
 
 
 def resumed(root: Path) -> RunDirectory:
-    """A run directory whose missing runs can be made, held until it is closed.
+    """A run directory whose missing runs can be made, locked until it is closed.
 
-    What an unfinished run had recorded goes to the folder `interrupted`: nothing that was measured is removed. Raises
-    RunDirectoryError where nothing is missing, or where the directory cannot be written.
+    Recordings of an unfinished run go to the folder `interrupted`: no measurement is removed. Raises RunDirectoryError
+    where nothing is missing, or where the directory cannot be written.
     """
     recover(RunDirectory.open(root))
     directory = RunDirectory.open(root)

@@ -14,7 +14,7 @@ __all__ = ["Traits", "traits_of"]
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """The defaults are those of real end systems of which nothing more is known."""
+    """The traits of a bench; defaults are those of real end systems without further information."""
 
     virtual_time: bool = False
     """Time is computed: nothing else that a host does can disturb a run, and a run repeated is the same run."""

@@ -105,7 +105,7 @@ def schema_path() -> Path:
 
 
 def verify(root: Path) -> Verification:
-    """Compares every file of a run directory with its hash. Raises RunDirectoryError for what is no run directory."""
+    """Compares every file of a run directory with its hash. Raises RunDirectoryError for other directories."""
     begin = time.perf_counter()
     try:
         directory = RunDirectory.open(root)
@@ -154,7 +154,7 @@ def _listed(directory: RunDirectory, listed: dict[str, Any]) -> Iterator[Finding
 
 
 def _unlisted(directory: RunDirectory, listed: dict[str, Any]) -> Iterator[Finding]:
-    """Files that the manifest does not list, by what they are."""
+    """Findings on files that the manifest does not list, by kind."""
     verified = directory.inventory.verified
     for folder, _, names in sorted(os.walk(directory.root)):
         for name in sorted(names):
@@ -184,7 +184,7 @@ def _unlisted(directory: RunDirectory, listed: dict[str, Any]) -> Iterator[Findi
 
 
 def _made_by_reading(directory: RunDirectory, path: Path) -> Iterator[Finding]:
-    """Findings on a file that each reading command writes anew; it carries its own digest and that of its manifest."""
+    """Findings on a file that each reading command writes anew, by its own digest and that of its manifest."""
     command = "report" if path.name == "report.html" else "show"
     anew = f"`wiregauge {command} {directory.root}` makes it again"
     try:
@@ -205,7 +205,8 @@ def _made_by_reading(directory: RunDirectory, path: Path) -> Iterator[Finding]:
 
 
 def _lines(directory: RunDirectory, path: Path, place: str) -> Iterator[Finding]:
-    """All figures of the flows of a large run, which every reading command writes anew; gzip has a sum of its own."""
+    """Findings on a file of all figures of a large run, which each reading command writes anew; gzip has its own
+    checksum."""
     try:
         with open_regular(path) as packed, gzip.open(packed) as file:
             while file.read(1 << 20):
@@ -217,7 +218,7 @@ def _lines(directory: RunDirectory, path: Path, place: str) -> Iterator[Finding]
 
 _LINES: Final = re.compile(r"flows/run-[0-9]{4,}\.jsonl\.gz")
 _HEAD: Final = 1000
-"""Bytes that hold what a page or measures.json was made from."""
+"""Number of leading bytes that hold the digest of the manifest from which a page or measures.json was made."""
 
 
 def _holds(path: Path, name: str) -> str:
