@@ -222,7 +222,7 @@ class _Simulation:
         return failed
 
     def _fresh(self) -> list[dict[str, Any]]:
-        """Entries of runs under way that are not listed yet: their records must be found even if this program is killed."""
+        """Entries of runs under way that are not listed yet, whose records must be found even if this is killed."""
         entered = {run["index"] for run in self._directory.runs}
         begun = []
         # Others add to it meanwhile.
