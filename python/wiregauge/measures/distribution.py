@@ -18,9 +18,9 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """Values, ns, and how often each is there (None: once); least and greatest are exact.
+    """Values, ns, and the count of each (None: one); minimum and maximum are exact.
 
-    `sample` is how many messages the values are of, where that is not all of them; else None.
+    `sample` is the number of sampled messages, where not all were measured; else None.
     """
 
     values: Floats

@@ -77,14 +77,15 @@ def one_way(figure: Quantity, flow: FlowPlan) -> bool:
 
 
 def constant_cancels(figure: Quantity) -> bool:
-    """Whether clocks that are apart by what does not change leave a figure as it is."""
+    """Whether constant clock offsets leave a figure unchanged."""
     return figure.measure in _VARIATIONS or figure.statistic.rpartition(".")[2] in _SPREADS
 
 
 def instrument_range(figure: Quantity, flow: FlowResult, *, exact: bool) -> Range | None:
-    """Between what the figure of a flow may be; None where the instrument leaves nothing open.
+    """The range of a flow's figure; None where the instrument leaves nothing open.
 
-    `exact`: the bench reads timestamps without error, as in virtual time; then only clocks that are not exact have one.
+    `exact`: the bench reads timestamps without error, as in virtual time; then only figures of inexact clocks have a
+    range.
     """
     band, value = _without_lateness(figure, flow, by_clocks(figure, flow, exact=exact)), figure.value
     if value is None:
@@ -97,7 +98,7 @@ def instrument_range(figure: Quantity, flow: FlowResult, *, exact: bool) -> Rang
 
 
 def too_fast(figure: Quantity, flow: FlowResult) -> bool:
-    """Whether a figure lacks what links take, because messages of the flow were faster than them."""
+    """Whether a figure lacks the time of links, because messages of the flow were faster than them."""
     if flow.line_time is None or not flow.line_time.too_fast:
         return False
     if figure.measure == "pair_latency":
@@ -110,7 +111,7 @@ def too_fast(figure: Quantity, flow: FlowResult) -> bool:
 
 
 def _without_lateness(figure: Quantity, flow: FlowResult, band: Range | None) -> Range | None:
-    """The range with what the figure would be without the lateness of a played network."""
+    """The range extended by the figure without the lateness of a played network."""
     in_time = flow.in_time.get(figure.name)
     return band if in_time is None else _with(figure, *_hull(in_time, band or in_time))
 
@@ -120,9 +121,9 @@ def _hull(one: Range, other: Range) -> Range:
 
 
 def with_late_release(figure: Quantity, flow: FlowResult, most: float) -> Range | None:
-    """Between what a figure may be where of single frames only the most is known that they were late by, ns.
+    """The range of a figure where only the largest lateness of single frames is known, ns.
 
-    None where it has no such frames in it. Two frames of any message, or of neighbours, may be late by that.
+    None where lateness is not in it. Two frames of any message, or of neighbours, may be late by that.
     """
     value = figure.value if figure.value is not None else figure.stands_for
     if value is None or not most or figure.measure not in LATE_RELEASE:
@@ -163,12 +164,13 @@ def by_clocks(figure: Quantity, flow: FlowResult, *, exact: bool) -> Range | Non
 
 
 def _of_variation(figure: Quantity, flow: FlowResult) -> Range | None:
-    """Also of clocks that were never compared, whose offset is in none of these, and may have moved anyhow."""
+    """Also for clocks that were never compared: their offset cancels in these, but they may have drifted by any
+    amount."""
     if figure.value is None or not isfinite(figure.value):
         return None
     if figure.measure not in _OF_NEIGHBOURS:
         return _around(figure.value, 2 * flow.clock_wanders, least=0.0)
-    # A steady rate takes next to nothing from one to the next: only clocks that are known to change make it wrong.
+    # A steady drift is negligible between neighbours: only clocks that are known to change make it wrong.
     changes = 2 * flow.clock_varies
     return _around(figure.value, changes) if isfinite(changes) else None
 

@@ -176,7 +176,7 @@ def _result(reading: FlowReading, figures: dict[str, object]) -> FlowResult:
 
 
 def _of_all(sample: FlowResult, reading: FlowReading, whole: Whole) -> FlowResult:
-    """The result of a flow too large to be held, from that of its rows and what is known of all its messages."""
+    """The result of a flow too large to be held, from that of its sampled rows and the full results."""
     flow = exact(sample, reading.extracted, whole, reading.run.names, reading.correction.shift)
     figures = {name: one.of_all_messages(sample[one], flow, reading) for name, one in FLOW_MEASURES.items()}
     return replace(flow, figures={name: found for name, found in figures.items() if found})

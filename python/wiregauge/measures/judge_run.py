@@ -114,7 +114,7 @@ def _judge_flows(
     late: LateRelease | None,
 ) -> list[FlowResult] | None:
     """The flows of a run in the order of its plan; None of a run without a message table."""
-    # Counting passes over all messages: before any of them are held.
+    # Counting passes over all messages come first, before any are held.
     one_in = directory.sampled(plan.index)
     wholes = read_wholes(directory, plan, one_in, clocks)
     frames = bag_violations(directory.records(plan.index), plan.flows, reading.names)
@@ -254,7 +254,7 @@ def _contradictions(flow: FlowResult, tracked: TrackedFlow | None, clocks: RunCl
     found = [
         f"{name}: {flow.counts[key]} {key} in the table, {counted[key]} counted"
         for key in COUNTS
-        # Tracking takes timestamps as they are, so where clocks were corrected it may find others late.
+        # Tracking uses uncorrected timestamps, so with corrected clocks other messages may be late.
         if counted[key] != flow.counts[key] and not (key == "late" and clocks.moved(flow.plan))
     ]
     if sum(flow.outcomes.values()) != flow.counts["sent"]:

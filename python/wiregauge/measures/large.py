@@ -83,7 +83,7 @@ supports is one that such a flow does: what tables say of "no flow" is true of a
 
 
 def worst_flows(flows: Sequence[FlowResult], most: int) -> dict[Flow, str]:
-    """The flows at their receivers that stand out, at most so many for a reason, with the first reason of each."""
+    """The conspicuous flows at their receivers, at most `most` for each reason, with the first reason of each."""
     found: dict[Flow, str] = {}
     for reason, size in _REASONS.items():
         sized = [(size(flow), flow) for flow in flows]
@@ -94,7 +94,7 @@ def worst_flows(flows: Sequence[FlowResult], most: int) -> dict[Flow, str]:
 
 
 def _failed(runs: Iterable[RunResult], most: int) -> dict[Flow, str]:
-    """Flows with a limit that failed or is undecided, at most so many, the gravest first."""
+    """Flows with a limit that failed or is undecided, at most `most`, the gravest first."""
     bad = [
         (limit.result != "fail", limit.margin if limit.margin is not None else 0.0, limit)
         for run in runs
@@ -110,7 +110,7 @@ def _failed(runs: Iterable[RunResult], most: int) -> dict[Flow, str]:
 
 
 def only(judgement: Judgement, flows: Iterable[int]) -> Judgement:
-    """The judgement with the flows of these numbers alone. Nothing else changes."""
+    """The judgement with only the flows of these numbers. Nothing else changes."""
     chosen = set(flows)
     return _kept(judgement, lambda some: tuple(flow for flow in some if flow.plan.id in chosen))
 

@@ -33,7 +33,7 @@ Read = Callable[[FlowPlan, Rows], FlowReading]
 
 @dataclass(frozen=True, slots=True)
 class LateRelease:
-    """A network that was played in a run with limits: what is known of how late it was."""
+    """The lateness of a played network in a run with limits."""
 
     limits: Sequence[LimitPlan]
     errors: Errors

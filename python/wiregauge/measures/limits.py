@@ -112,7 +112,8 @@ def _judge(
     name = limit.measure.partition(".")[0]
     if _definition(name).needs == "run":
         return [_result(limit, _of_run(limit.measure, flows, of_run), None)]
-    # A limit on the round trip of every flow means every flow that has one; likewise what only critical traffic has.
+    # A limit on the round trip of every flow means every flow that has one; likewise for measures of critical
+    # traffic.
     chosen = [flow for flow in flows if limit.flow is not None or _has(flow, name, limit.measure)]
     if not chosen:
         return [_result(limit, _absent(limit.measure, "the run has no messages of such a flow"), None)]
@@ -198,7 +199,8 @@ def _subject(limit: LimitPlan, flow: FlowResult | None) -> str:
 def _decided(
     limit: LimitPlan, figure: Quantity, flow: FlowResult | None, missing: int, band: Range | None
 ) -> tuple[Result, str]:
-    """The result, and why it is undecided or has no figure; `band` is what the instrument leaves open."""
+    """The result, with the reason where it is undecided or has no figure; `band` is the range that the instrument
+    leaves."""
     value = figure.value if figure.value is not None else figure.stands_for
     if flow is not None and flow.unseen and _definition(figure.measure).every_message:
         return "undecided", f"not known: {untapped(flow.unseen)}"
@@ -340,7 +342,7 @@ def _counted_beyond(limit: LimitPlan, figure: Quantity, flow: FlowResult) -> boo
 
 
 def _ranked(figure: Quantity, flow: FlowResult) -> tuple[Sketch, int, float] | None:
-    """The sketch that a percentile is read off, at which rank, and what is taken off it; None for other figures."""
+    """The sketch of a percentile, its rank, and the amount subtracted; None for other figures."""
     of, statistic = _distributed(figure, flow)
     sketch, q = _sketch(of, flow), quantile_named(statistic)
     if sketch is None or q is None:

@@ -62,7 +62,7 @@ def without_clocks(
 
 
 def _without(flow: FlowResult, gone: Collection[str]) -> FlowResult:
-    """The flow with distributions that have no values, and say so."""
+    """The flow with empty distributions that give the reason."""
     empty = Series(np.empty(0), np.empty(0))
     return replace(
         flow,

@@ -198,7 +198,7 @@ BRIEF = ("latency", "rtt", "period")
 
 
 def brief_summary(summary: Summary | None) -> SummaryShown | None:
-    """A summary of such a flow: `uncertainty` is of its mean, and intervals stand with its other figures."""
+    """A summary of such a flow: `uncertainty` is of its mean, and intervals are given with its other figures."""
     if summary is None:
         return None
     percentiles = {name: summary.value(name) for name in percentile_names(summary)}

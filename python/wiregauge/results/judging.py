@@ -62,7 +62,7 @@ def _store(directory: Recorded, judgement: Judgement, unkept: Callable[[str], ob
 
 
 def _write(path: Path, directory: Recorded, judgement: Judgement) -> None:
-    """Replaces `path` whole or not at all; raises OSError where the disk refuses.
+    """Replaces `path` completely or not at all; raises OSError where the disk refuses.
 
     It carries its own digest and that of the manifest it was made from, which holds those of all other files.
     """

@@ -63,7 +63,7 @@ def sentences(compared: Mapping[str, Any]) -> list[str]:
 
 
 def told(compared: Mapping[str, Any], most: int = 12) -> Iterator[str]:
-    """Lines for a terminal: the flows with most frames, then what is open."""
+    """Lines for a terminal: the flows with most frames, then the caveats."""
     flows: Sequence[Mapping[str, Any]] = compared["flows"]
     for flow in flows[:most]:
         times = flow["residence"]

@@ -29,7 +29,7 @@ QUEUE_MARKS = 800
 NEAR = 40
 """Changes before and after the greatest length of a queue that are drawn one by one."""
 BATCH = 1 << 20
-"""Records that are read at once. A frame is remembered for at least so many after it came to a switch."""
+"""Number of records read at once. A frame is remembered for at least as many after its arrival at a switch."""
 _PER_MARK = 5
 """Changes that a stretch is reduced to."""
 
@@ -275,7 +275,7 @@ class _Port:
 def changes(
     at: Integers, by: Integers, one: Integers, size: int = 0, count: int = 0
 ) -> tuple[Integers, Integers, Integers]:
-    """Instants of change, and bytes and frames there from each on; what comes and goes at one instant is one change."""
+    """Instants of change, and bytes and frames from each on; arrivals and departures at one instant are one change."""
     last = np.append(at[1:] != at[:-1], True)
     return at[last], size + np.cumsum(by)[last], count + np.cumsum(one)[last]
 

@@ -57,7 +57,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Shapes:
-    """Everything drawn, in ns (time axes in s), by what it belongs to.
+    """Data of all figures, in ns (time axes in s), by the series they belong to.
 
     `main_box` and `against_time` hold the round trip of relayed flows and the one-way latency of others.
     """
@@ -158,7 +158,7 @@ def _flow(key: Key, flow: FlowResult) -> tuple[int, int]:
 
 
 def _longest(results: Mapping[Key, FlowResult]) -> list[tuple[int, int]]:
-    """Flows at their receivers, the one with the longest latency first; those nothing is known of last."""
+    """Flows at their receivers, the one with the longest latency first; those without one last."""
     greatest: dict[tuple[int, int], float] = {}
     for key, flow in results.items():
         found = flow.summaries["latency"].maximum

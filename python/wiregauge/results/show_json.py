@@ -42,7 +42,7 @@ def schema_path() -> Path:
 
 
 class _Encoded(str):
-    """JSON text that stands for what it was made of."""
+    """JSON text of an object that is already encoded."""
 
     __slots__ = ()
 
@@ -120,7 +120,7 @@ def _shown(judgement: Judgement, listed: Callable[[Iterable[object]], object]) -
 
 
 def _without_none(made: Any, *keys: str) -> Any:
-    """Without keys that are of some runs only, of large ones say, where there is nothing to say."""
+    """The object without those of `keys` whose value is None."""
     for key in keys:
         if made[key] is None:
             del made[key]
@@ -150,7 +150,7 @@ def _brief(flow: FlowResult) -> dict[str, object]:
 
 
 def json_text(value: object, depth: int = 4) -> str:
-    """JSON with a line for every part down to `depth`, which is a flow; what is deeper stands in one line.
+    """JSON with a line for every part down to `depth`, which is a flow; deeper parts share its line.
 
     The encoder of the standard library is fast only where it need not indent, and a campaign of many flows is large.
     """
@@ -158,7 +158,7 @@ def json_text(value: object, depth: int = 4) -> str:
 
 
 def json_chunks(value: object, depth: int = 4) -> Iterator[str]:
-    """`json_text` in parts; what an iterator gives is written as a list."""
+    """`json_text` in parts; an iterator is written as a list."""
     if isinstance(value, _Encoded):
         yield value
     elif depth and isinstance(value, dict) and value:

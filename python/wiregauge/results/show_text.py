@@ -117,7 +117,7 @@ def _reach(speeds: Sequence[tuple[FlowResult, Summary]], figure: Callable[[Summa
 
 
 def _losers(flows: Sequence[FlowResult]) -> str:
-    """The flows that lost messages, most first, where not all of them did or they are several."""
+    """The flows that lost messages, most first, in brackets; empty for a single flow."""
     lost: dict[str, int] = {}
     for flow in flows:
         lost[flow.plan.name] = lost.get(flow.plan.name, 0) + flow.lost
@@ -233,7 +233,7 @@ def _limit(console: Console, judgement: Judgement, run: RunResult, limit: LimitR
 
 
 def limit_text(limit: LimitResult) -> str:
-    """A limit with what was observed, its margin, and why it is undecided where it is."""
+    """A limit with the observed figure, its margin, and the reason where it is undecided."""
     text = f"{limit.subject}: {limit.measure} {limit.bound.replace('-', ' ')} {limit.written}: "
     if limit.observed is None or limit.margin is None:
         return text + limit.reason + (f" ({limit.counted})" if limit.counted and limit.holds else "")

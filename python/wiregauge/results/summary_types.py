@@ -16,7 +16,7 @@ from wiregauge.results.typed_json import Count, Figure, From, Interval, Positive
 
 
 def ends(found: Any) -> list[Any]:
-    """An interval, or what has the ends of one; open on both sides where there is none."""
+    """An interval, from any object with its ends; open on both sides where there is none."""
     if found is None:
         return [None, None]
     return list(found) if isinstance(found, tuple) else [found.low, found.high]

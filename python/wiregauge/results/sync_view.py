@@ -58,7 +58,7 @@ class PrecisionShape:
 
 @dataclass(frozen=True, slots=True)
 class SyncView:
-    """Devices in the order of the plan, what they were, and when they found themselves in the wrong clique."""
+    """Devices in the order of the plan, with their states, and the times at which they detected a wrong clique."""
 
     nodes: tuple[str, ...] = ()
     states: tuple[StateSpan, ...] = ()

@@ -75,7 +75,7 @@ def _filler(kind: type, of: type, given: tuple[str, ...]) -> Callable[[Any, Mapp
 
 
 def _value(key: str, hint: Any, of: type, known: dict[str, Read], name: str) -> str:
-    """The expression of a value; what it calls is `known` by `name`."""
+    """The source text of a value's expression; functions it calls are added to `known` under `name`."""
     if get_origin(hint) is NotRequired:
         (hint,) = get_args(hint)
     where = next((mark.where for mark in getattr(hint, "__metadata__", ()) if isinstance(mark, From)), None)

@@ -1,4 +1,4 @@
-"""Any two run directories side by side, and a history of many: what moved, by how much, and whether it matters."""
+"""Comparison of two run directories, and of a history of many: shifts, their size, and whether they matter."""
 
 from wiregauge.measures.comparing.compare import compare
 from wiregauge.measures.comparing.comparison import (

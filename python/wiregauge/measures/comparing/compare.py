@@ -1,4 +1,4 @@
-"""Lays two judged run directories side by side: pairs points and flows, shifts every figure, judges the shifts.
+"""Compares two judged run directories: pairs points and flows, computes the shift of every figure, judges the shifts.
 
 Three passes, because the intervals that judge are as wide as the number of judged figures makes them: the first pairs
 and counts, the second computes every shift, the third (`judging`) judges all of them together.
@@ -75,8 +75,8 @@ def compare(
 ) -> Comparison:
     """Compares two judged run directories, point by point and flow by flow.
 
-    Raises MatchError, whose text is a sentence for the user, when no point or no flow of one belongs to one of the
-    other, or when a threshold names what neither has.
+    Raises MatchError, whose text is a sentence for the user, when no point or no flow has a counterpart, or when a
+    threshold names what neither side has.
     """
     base_at, new_at = base_at or {}, new_at or {}
     matched = match_points(base, new, base_at, new_at)
@@ -222,7 +222,7 @@ class _Sides:
         return self.again and point.base.runs == point.new.runs
 
     def leave_open(self, pair: FlowPair, measure: str) -> bool:
-        """Whether clocks and timestamps of either side leave open what its values are."""
+        """Whether clock or timestamp errors of either side make its values uncertain."""
         return self.base.leaves_open(pair.base, measure) or self.new.leaves_open(pair.new, measure)
 
 
@@ -475,10 +475,10 @@ def _measure(
 def _share(
     name: str, point: PointPair, pair: FlowPair, rules: Rules, sides: _Sides, *, one_measurement: bool
 ) -> tuple[tuple[int, int, int, int, float], Figure]:
-    """The difference of two shares. Where one side saw no event, its events are taken to cluster as the other's do.
+    """The difference of two shares; a side without events is taken to cluster as the other does.
 
-    Yes and no are alike by chance, and so are the messages a planned fault takes: that the very same messages were
-    struck makes two shares identical only where all values of the flow are the very same too (`one_measurement`).
+    Events may be equal by chance, as may the messages affected by a planted fault: equal flags make two shares
+    identical only where all values of the flow are identical, too (`one_measurement`).
     """
     happened = sides.base.events(point.base, pair.base, name), sides.new.events(point.new, pair.new, name)
     test = stats.ShareTest(*happened)

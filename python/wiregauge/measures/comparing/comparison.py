@@ -204,7 +204,8 @@ class FlowComparison:
 
     @property
     def unseen_tail(self) -> float | None:
-        """The share of the messages that could lie beyond all of the other side unseen; None where none was judged."""
+        """The share of the messages that could lie beyond all of the other side undetected; None where none was
+        judged."""
         found = [
             shift.detectable
             for _, shift in self.judged
@@ -321,7 +322,7 @@ class Comparison:
 
     @property
     def verdict(self) -> Verdict:
-        """The verdicts of flows and sweeps as one; undecided when a side is not fit, or has what the other lacks."""
+        """The verdicts of flows and sweeps as one; undecided when a side is unfit, or lacks something of the other."""
         if self.unfit:
             return "undecided"
         words = [flow.verdict for flow in self.flows] + [sweep.verdict for sweep in self.sweeps]

@@ -40,7 +40,7 @@ _TIMES = frozenset(
 
 
 def differences(base: Judgement, new: Judgement) -> tuple[str, ...]:
-    """Sentences on what the two campaigns do not have in common; empty when nothing but the figures can differ."""
+    """Sentences on differences of the two campaigns; empty when only the figures can differ."""
     first, second = base.manifest, new.manifest
     found = [
         f"{title}: {one} against {other}"

@@ -1,4 +1,4 @@
-"""Whether two sides are fit to be compared, or are one measurement; and what is left to say where they are not fit."""
+"""Checks whether two sides are fit to be compared, or are one measurement; and the result where they are not fit."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def one_measurement(base: Judgement, new: Judgement) -> bool:
 
 
 def undecided(point: PointComparison) -> PointComparison:
-    """A point of sides that are not fit to compare: its figures are shown, and none of them is decided."""
+    """A comparison of a point between unfit sides: its figures are shown, and none of them is decided."""
 
     def figure(shift: Shift) -> Shift:
         if shift.verdict is None:

@@ -60,7 +60,8 @@ class Figure:
 
 
 def judge_figures(figures: Sequence[Figure]) -> tuple[list[Shift], list[SweepShift], float]:
-    """The shifts with their verdicts in the order of `figures`, what sweeps say, and the rate of false discoveries."""
+    """The shifts with their verdicts in the order of `figures`, the sweeps' verdicts, and the rate of false
+    discoveries."""
     judged = sum(figure.judged for figure in figures)
     families: dict[FamilyKey, list[int]] = {}
     for place, figure in enumerate(figures):
@@ -123,9 +124,9 @@ def _by_test(figure: Figure, chance: Chance, family: Discovery, place: int, leve
 
 
 def out_of_reach(statistic: str, reach: float, value: float) -> bool:
-    """Whether only a change greater than the figure itself would have been found: that is no reach.
+    """Whether only a change greater than the figure itself would have been detected, which is no useful reach.
 
-    Of what is counted the whole is every message, and `stats` has no reach that is all of them.
+    For a count the whole is all messages; `stats` never returns that reach.
     """
     return statistic not in ("share", TAIL) and reach > abs(value)
 
@@ -175,7 +176,7 @@ def row_verdict(
     dropped: Sequence[Dropped],
     unfit: Sequence[str],
 ) -> tuple[Verdict, str]:
-    """The verdict of a flow at a point, and why it is not decided where it is not; `counted`: what shares are of."""
+    """The verdict of a flow at a point, and the reason where it is undecided; `counted`: the basis of its shares."""
     if unfit:
         return "undecided", f"the point is INVALID on the {' and the '.join(unfit)} side"
     words = [shift.verdict for shift in figures.values() if shift.verdict is not None]

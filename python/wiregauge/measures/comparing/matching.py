@@ -27,7 +27,7 @@ class PointPair:
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """Pairs of points, the points of either side alone, and what was left out of matching and why."""
+    """Pairs of points, the points without a partner on either side, and the reasons for those left out."""
 
     pairs: tuple[PointPair, ...]
     only_base: tuple[PointResult, ...]
@@ -104,7 +104,7 @@ def _selected(judgement: Judgement, at: Mapping[str, str], which: str) -> list[P
 
 @dataclass(frozen=True, slots=True)
 class FlowPair:
-    """Two flows that belong together, and by what: `number` or `role`."""
+    """Two flows that belong together; `matched_by` is `number` or `role`."""
 
     base: FlowResult
     new: FlowResult
@@ -114,10 +114,10 @@ class FlowPair:
 def match_flows(
     base: Sequence[FlowResult], new: Sequence[FlowResult]
 ) -> tuple[list[FlowPair], list[FlowResult], list[FlowResult]]:
-    """Pairs of flows, then those of either side alone.
+    """Pairs of flows, then those without a partner on either side.
 
-    By number (and receiver, of a multicast flow) first; what is left by role: source, destination and whether it is
-    relayed, where that leaves no choice, with the protocol deciding between several.
+    By number (and receiver, for a multicast flow) first; the rest by role: source, destination and whether it is
+    relayed, where that is unambiguous, with the protocol deciding between several.
     """
     waiting = {(flow.plan.id, flow.plan.destination if flow.plan.multicast else ""): flow for flow in new}
     pairs, left = [], []

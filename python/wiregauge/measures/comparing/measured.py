@@ -27,7 +27,7 @@ _EVENTS: dict[str, pl.Expr] = {
 
 
 class Evidence:
-    """Series in measured order, and what happened to each message.
+    """Series in measured order, and flags of events of each message.
 
     The message tables are read only where a count is not zero.
     """
@@ -45,7 +45,7 @@ class Evidence:
         return open_recorded(self._judgement.directory)
 
     def leaves_open(self, flow: FlowResult, measure: str) -> bool:
-        """Whether clocks and timestamps leave open what the values are; not exact clocks that virtual time reads."""
+        """Whether clock or timestamp errors make values uncertain; not for exact clocks in virtual time."""
         summary = flow.summaries[measure]
         return summary.clock > 0 or (summary.timestamp > 0 and not self._judgement.traits.virtual_time)
 

@@ -40,7 +40,8 @@ class Rules:
         return chosen(self.thresholds, (pair.base.plan.id, pair.new.plan.id), measure, statistic)
 
     def judges(self, pair: FlowPair, measure: str, statistic: str | None) -> bool:
-        """A threshold takes the place of the default for its whole measure; what it does not name is shown only."""
+        """Whether a figure is judged: a threshold replaces the default for its whole measure; unnamed figures are
+        only shown."""
         if self.threshold(pair, measure, statistic) is not None:
             return True
         if self.equivalence or self.spoken(pair, measure):

@@ -59,7 +59,7 @@ class Threshold:
 
 
 def read_threshold(text: str) -> Threshold:
-    """Reads `[FLOW:]MEASURE[.STATISTIC]=VALUE`. Raises ThresholdError with what was expected."""
+    """Parses `[FLOW:]MEASURE[.STATISTIC]=VALUE`. Raises ThresholdError with the expected form."""
     form = _FORM.fullmatch(text.strip())
     if form is None:
         raise ThresholdError(

@@ -160,7 +160,7 @@ class _Found:
 def trend(
     judgements: Sequence[Judgement], *, thresholds: Sequence[Threshold] = (), against: Against = "previous"
 ) -> Trend:
-    """Lays runs after each other in the order in which they were started.
+    """Arranges runs in the order in which they were started.
 
     Flows are those of the newest run, found in the others as `compare` finds them. Raises MatchError with fewer than
     two runs, or when no earlier run has a flow in common with the newest.
@@ -397,7 +397,8 @@ def _figures(
     thresholds: Sequence[Threshold],
     judged: Mapping[tuple[str, str], Shift] | None = None,
 ) -> list[tuple[str, str]]:
-    """The figures of a flow that are followed: the usual ones, what a threshold names, what a comparison `judged`."""
+    """The figures of a flow that are followed: the default ones, those of thresholds, those that a comparison
+    `judged`."""
     usual = [(measure, statistic) for measure in MAIN for statistic in STATISTICS]
     spoken = {t.measure for t in thresholds if t.flow in (None, flow.plan.id)}
     usual += [(measure, TAIL) for measure in MAIN if measure not in spoken]

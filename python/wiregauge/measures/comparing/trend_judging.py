@@ -19,7 +19,7 @@ from wiregauge.stats import Estimate, Events
 Against = Literal["previous", "first"]
 
 _DIFFERENT = 0.05
-"""Chance below which one of the runs before lies beyond the others."""
+"""Chance below which one of the runs before counts as different from the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,8 @@ class TrendPoint:
     """One figure in one run. `shift` is against the reference, with clock and timestamp errors: at the joint level, or
     where the reference is one run, with the interval that `compare` shows.
 
-    `detectable`: from which measured shift on a figure that is the same would have been called changed; against one
-    run, what `compare` says of it.
+    `detectable`: the smallest shift of an unchanged figure that would have been called changed; against one run, the
+    value of `compare`.
     """
 
     run: int
@@ -108,8 +108,7 @@ class Judging:
     def _of_tail(self, point: TrendPoint, before: Sequence[TrendPoint]) -> TrendPoint:
         """Judges a tail by the share of messages beyond all earlier runs, or of theirs beyond all of this run's.
 
-        Runs of which some lie beyond the others by the same test differ so among each other; one more that does tells
-        nothing.
+        Where earlier runs already differ among each other by the same test, one more difference decides nothing.
         """
         level = 1 - self.joint_level
         test = self._tail(before, point)
@@ -172,7 +171,7 @@ class Judging:
 
 
 def _of_pair(point: TrendPoint, shift: Shift | None) -> TrendPoint:
-    """A point as the comparison with the only run before has it."""
+    """A point in the form of the comparison with the only run before."""
     if shift is None:
         return point
     return replace(
@@ -207,6 +206,6 @@ def steps(points: Sequence[TrendPoint], instrument: Mapping[int, float]) -> tupl
 
 
 def _half(value: Estimate) -> float:
-    """Half-width of an interval that need not be symmetrical nor closed: its wider known side."""
+    """Half-width of an interval that may be asymmetric or open: its wider known side."""
     ends = [abs(end - value.value) for end in (value.low, value.high) if end is not None]
     return max(ends, default=abs(value.value))

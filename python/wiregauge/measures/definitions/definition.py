@@ -61,9 +61,9 @@ class Definition:
     clocks: Literal["", "out", "back", "one-way"] = ""
     """Whether it is the difference of the two ends' clocks: on the way out, on the way back, or of one-way flows."""
     links: Literal["", "more", "less", "either"] = ""
-    """Which way it goes on the links of the plan, where those of the bench are faster: each frame takes its time there,
-    waits behind others, finds queues full, and is altered or put out of order on the way. "" where no link is in it.
-    """
+    """Direction in which it would change on the links of the plan, where those of the bench are faster: there each
+    frame takes its time, waits behind others, finds queues full, and is altered or put out of order on the way. ""
+    where no link is in it."""
     needs: Needs = ""
     """A property that a flow must have to have the measure; unplanned frames are counted per run."""
     every_message: bool = False
@@ -71,13 +71,13 @@ class Definition:
     of: str = ""
     """Plural noun for the events that can show it: without any it has no figure. Empty: values of messages."""
     least: int = 1
-    """Fewest of these that can show it, however few were sent: one arrival alone is in order."""
+    """Fewest of these events for a figure, however few were sent: one arrival alone is in order."""
     losses: Literal["", "counted", "missing"] = ""
     """Whether every lost message counts against it, or has no value in it, as a latency."""
     rests_on: str = ""
     """The measure whose missing timestamps it would have needed, where that is another."""
     main: bool = False
-    """Whether it answers what most ask: first in tables, judged unasked in comparisons, tested for being steady."""
+    """Whether it is a main measure: first in tables, judged by default in comparisons, tested for stationarity."""
     table: Literal["", "steadiness", "deadlines", "critical"] = ""
     """The table of the report that has its percentiles, besides those of the main measures, or its single figure."""
     word: str = ""
@@ -107,7 +107,7 @@ _SPREADS = ("sd", "mad")
 
 
 def least_values(statistic: str) -> int:
-    """Fewest values that a statistic of them can be of: one value alone has no spread."""
+    """Fewest values for a statistic of them: one value alone has no spread."""
     return 2 if statistic.rpartition(".")[2] in _SPREADS else 1
 
 
@@ -127,5 +127,5 @@ def quantile_named(statistic: str) -> float | None:
 
 
 def ascending(names: Iterable[str]) -> tuple[str, ...]:
-    """Names of percentiles in the order of what they name."""
+    """Names of percentiles in ascending order of their quantiles."""
     return tuple(sorted(names, key=lambda name: quantile_named(name) or 0.0))

@@ -178,7 +178,7 @@ def _planted(test: Path) -> dict[str, str]:
 
 
 def surroundings(directory: Recorded, run: RunResult, estimated: RunClocks) -> Surroundings:
-    """Everything known of a run besides its records. `estimated` is what is known of its clocks."""
+    """The surroundings of a run's messages, read besides its records. `estimated` are the estimates of its clocks."""
     names = directory.plan.network.names
     path = directory.truth(run.plan.index)
     empty = {"time": pl.Int64, "kind": pl.String, "value": pl.Int64, "flow": pl.UInt16}

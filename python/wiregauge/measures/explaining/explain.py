@@ -1,4 +1,4 @@
-"""Explains a judged run directory: what recurs, what changes, which modes there are, why the worst took long."""
+"""Explains a judged run directory: recurrence, changes, modes, and the delays of the worst messages."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ TIMESTAMP_NS = 1.0
 
 
 def explain(judgement: Judgement, *, worst: int = WORST, most: int | None = None) -> Explanation:
-    """Explains every flow of every run; with `most` so many at most, each flow in the run where its worst took longest.
+    """Explains every flow of every run; with `most` that many at most, each flow in the run where its worst took
+    longest.
 
     Raises RunDirectoryError for a damaged file of the run directory.
     """
@@ -91,7 +92,7 @@ def explain(judgement: Judgement, *, worst: int = WORST, most: int | None = None
 
 
 def whole_series(judgement: Judgement, run: RunResult, flow: FlowResult) -> Series:
-    """The main measure of a flow of a run, ns by seconds, of every message also where only a sample of them is held.
+    """The main measure of a flow of a run, ns by seconds; of every message even where only a sample is held.
 
     Raises RunDirectoryError for a damaged file of the run directory.
     """
@@ -133,9 +134,9 @@ def _of_all(
     flow: FlowResult,
     measure: str,
 ) -> Series | None:
-    """A measure of all messages of a flow of which only a sample is held; None where that is all of them.
+    """A measure of all messages of a flow of which only a sample is held; None where the sample is complete.
 
-    What comes rarely falls between the stretches of a sample, and what recurs beats with them.
+    Rare events fall between the stretches of a sample, and recurring ones beat with them.
     """
     rows = directory.scan(run.index)
     if flow.sampled is None or rows is None:
@@ -181,7 +182,7 @@ def _explained(
 
 
 def _resolution(directory: Recorded, run: RunPlan, flow: FlowPlan) -> float:
-    """The greatest step of what timestamped its ends, ns: their clocks' granularity, and that of taps."""
+    """The largest step of the timestamps at its ends, ns: granularity of their clocks and of taps."""
     ends = (flow.source, flow.destination)
     taps = directory.runs[run.index].timestamps or {}
     steps = [

@@ -25,7 +25,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class SeriesExplained:
-    """A series (times in s, values in ns): what recurs in it, where it changes, and how its values are distributed."""
+    """A series (times in s, values in ns) with its recurrence, its changes and the modes of its distribution."""
 
     measure: str
     series: Series
@@ -111,7 +111,7 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened at a node or to this frame; `at` in s, None where it is known for the run as a whole."""
+    """An event at a node or affecting this frame; `at` in s, None where it is known for the run as a whole."""
 
     at: float | None
     node: str

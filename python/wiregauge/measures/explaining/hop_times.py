@@ -41,7 +41,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """A point of a way: who records what, on which ports (None: any), on the way out or back."""
+    """A point of a route: node and kind of record, its ports (None: any), on the way out or back."""
 
     node: int
     point: str
@@ -59,7 +59,7 @@ class Way:
 
 
 def ways_of(campaign: CampaignPlan, flows: Iterable[FlowPlan]) -> list[Way]:
-    """Every way of these flows, out and, of relayed ones, back."""
+    """Every route of these flows, out and, for relayed ones, back."""
     ports: dict[tuple[int, int], list[int]] = {}
     for link in campaign.network.links:
         for here, there in (link.ends, link.ends[::-1]):
@@ -96,7 +96,7 @@ def _rungs(
 
 
 def read_spans(path: Path, spans: Sequence[Span], only: pl.Expr) -> pl.DataFrame:
-    """Records of these stretches of time (ps) for which `only` holds, in the order of time; at most `MOST_RECORDS`."""
+    """Records in these intervals (ps) for which `only` holds, in the order of time; at most `MOST_RECORDS`."""
     parts = []
     merged = _merged(spans)
     left = MOST_RECORDS
@@ -121,7 +121,7 @@ def read_in_parts(path: Path, span: Span, only: pl.Expr) -> Iterator[pl.DataFram
             yield part
             return
         last = int(part["time"][-1])
-        # Records of its last instant may go on in the next part: that begins with all of them.
+        # Records of the last instant may continue in the next part, so that begins with all of them.
         whole = part.filter(pl.col("time") < last)
         if whole.is_empty():
             yield part
@@ -251,7 +251,7 @@ def _usual_of(table: pl.DataFrame, median: float | None) -> pl.DataFrame:
 
 
 def _of_first_copies(table: pl.DataFrame, ways: Sequence[Way]) -> pl.DataFrame:
-    """Without the steps behind the wire of the copy that came second: what the host did there, it did to the first."""
+    """The rows without steps behind the wire of the second copy: the host did these for the first."""
     places = pl.DataFrame(
         [(way.number, way.flow.id, way.flow.receiver, _wire(way)) for way in ways if len(way.flow.ways) > 1],
         schema={"way": pl.Int64, "flow": pl.Int64, "receiver": pl.Int64, "wire": pl.Int64},

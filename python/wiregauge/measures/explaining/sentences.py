@@ -53,7 +53,7 @@ def _bands_sentence(modes: Sequence[Mode], measure: str) -> str:
 
 
 def mode_sentences(recurrence: Recurrence, measure: str) -> tuple[str, ...]:
-    """The modes, or that there are none, and what was looked for."""
+    """A sentence on recurring modes, or on their absence and the range searched."""
     if recurrence.modes:
         together: list[list[Mode]] = []
         for mode in recurrence.modes:

@@ -1,4 +1,4 @@
-"""The worst messages of every flow of a run: where their time went, whom they waited for, what happened around them."""
+"""The worst messages of every flow of a run: delay per step, frames waited for, and events around them."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def _steps(
         return {}
     ways = ways_of(directory.plan, flows)
     wanted = [(flow, rows) for flow in flows if (rows := chosen[flow.id, flow.receiver]).height]
-    # A node's own clock may show another time than the sender's, and records are read by what it showed.
+    # A node's clock may differ from the sender's, and records are selected by the node's.
     shown = max((abs(v).max() for _, v in around.clocks.values() if len(v)), default=0.0)
     apart = int(1e3 * max(shown, around.estimated.reach_ns)) + 1_000_000
     names = directory.plan.network.names

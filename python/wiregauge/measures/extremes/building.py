@@ -153,7 +153,7 @@ class _Flow:
     plan: FlowPlan
     growing: Growing = field(default_factory=Growing)
     before: pl.DataFrame | None = None
-    """The last row of what was there so far: a neighbour of the next."""
+    """The last row so far: a neighbour of the next."""
     spaced: dict[str, Spaced] = field(default_factory=dict)
 
     def take(self, rows: pl.DataFrame, names: Collection[str]) -> None:

@@ -157,7 +157,7 @@ class Courses:
         self._levels: dict[Key, dict[str, list[Blocks]]] = {}
 
     def of(self, flow: FlowPlan, name: str) -> Course | None:
-        """The course of a measure; None where the flow has no such measure, or no message."""
+        """The time course of a measure; None where the flow has no such measure, or no message."""
         if name == "delay_variation":
             latency = self.of(flow, "latency")
             if latency is None:
@@ -185,7 +185,7 @@ class Courses:
         *,
         falling: bool = False,
     ) -> Course | None:
-        """The course of a measure that is in a series, or of what is made of its ns."""
+        """The time course of a measure that is in a series, or is computed from its ns."""
         series = MESSAGES if name in series_of(flow) else name
         found = self._series(flow, series, name)
         if not found:
@@ -203,7 +203,7 @@ class Courses:
         return Course(found, name, lambda ps: made(ps / PS_PER_NS - shift), read, falling=falling)
 
     def _series(self, flow: FlowPlan, series: str, name: str) -> list[Blocks]:
-        """All levels of a series with a measure, from the store or, where that has it not, made of the messages."""
+        """All levels of a series with a measure, from the store or, where it is not stored, from the messages."""
         key = flow.id, flow.receiver
         known = self._levels.setdefault(key, {})
         self._look_up(flow, series)

@@ -25,11 +25,12 @@ HELD = 1 << 16
 class Spaced:
     """The finest blocks of one series: `take` its instants in parts, then `finish`.
 
-    An instant that lies before more than `HELD` of those that were taken makes it `disordered`: then it is to be told
-    all of them once more, by `take_again`, and holds them.
+    An instant earlier than more than `HELD` of those already taken makes it `disordered`: then all instants must be
+    given again with `take_again`, and are held in memory.
 
-    With `silences` two elements more tell how long sends were due before the first arrival and after the last, as
-    `open_silences`; each is a block of its own of no rows, at the first arrival, and so long after the last.
+    With `silences` two further elements hold the time for which sends were due before the first arrival and after the
+    last, as in `open_silences`; each is a block of its own without rows, at the first arrival, and so long after the
+    last.
     """
 
     def __init__(self, name: str, *, silences: bool) -> None:
@@ -118,7 +119,7 @@ class Spaced:
     ) -> Values:
         real = blocks.past > blocks.first
         first, last = begin, end
-        # Arrivals at one instant may lie in two blocks: whoever reads by instants reads both.
+        # Arrivals at one instant may lie in two blocks: a search by instants reads both.
         while first and real[first - 1] and blocks.end[first - 1] == blocks.begin[first]:
             first -= 1
         while last < len(blocks) and real[last] and blocks.begin[last] == blocks.end[last - 1]:

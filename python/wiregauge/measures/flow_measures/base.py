@@ -101,7 +101,7 @@ class FlowReading:
     through: Passages | None
     """Passages of the frames through switches."""
     whole: Whole | None
-    """Counts and sketches of all messages, where the rows are a sample of them."""
+    """Counts and sketches of all messages, where the rows are a sample."""
     frames: Conformity | None = None
     """Conformity of the frames on the wire to the virtual link."""
     summaries: dict[str, Summary] = field(default_factory=dict)
@@ -112,7 +112,7 @@ class FlowMeasure(Generic[T]):
     """Figures of a flow that belong together: how they are computed, pooled over repeats and listed."""
 
     name: str
-    """The key in `FlowResult.figures`: the name of the measure, or of what several measures share."""
+    """The key in `FlowResult.figures`: the name of the measure, or that of a group of measures."""
     none: T
     """The value where there are no figures; a false value is not stored."""
     definitions: tuple[Definition, ...] = ()

@@ -1,4 +1,4 @@
-"""The credits of the credit-based shapers that a flow goes by."""
+"""Credits of the credit-based shapers on the way of a flow."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _DEFINITION = Definition(
 
 @dataclass(frozen=True, slots=True)
 class CreditMet:
-    """The extremes of the credits that a flow goes by, bits, and how many they are."""
+    """Extremes of the credits on the way of a flow, bits, and the number of queues."""
 
     most: float
     least: float

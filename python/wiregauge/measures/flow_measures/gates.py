@@ -59,7 +59,7 @@ class _Gates(FlowMeasure[Counts]):
         return gate_waits(reading.run.campaign, reading.flow, reading.through, reading.run.played)
 
     def pooled(self, flows: Sequence[FlowResult], summaries: Mapping[str, Summary]) -> Counts:
-        """Sums of the statistics that every repeat counted; the others are unknown."""
+        """Sums of the statistics that every repeat counted; others are unknown."""
         each = [flow[self] for flow in flows]
         return {name: sum(one[name] for one in each) for name in each[0] if all(name in one for one in each)}
 

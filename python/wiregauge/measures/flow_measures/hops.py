@@ -41,7 +41,7 @@ HOPS = _Hops()
 
 
 def _hop(node: int, port: int, one: Sketch, names: Sequence[str], sample: Sequence[Hop]) -> Hop:
-    """The mean is known at least as well as that of the sample."""
+    """A hop from its sketch; the mean is known at least as well as that of the sample."""
     switch = names[node] if 0 <= node < len(names) else f"node {node}"
     same = next((hop for hop in sample if (hop.switch, hop.port) == (switch, port)), None)
     return Hop(

@@ -140,9 +140,9 @@ def _served(service: Service, sent: int) -> Iterator[Quantity]:
 
 
 def service_of_all(sample: Service, flow: FlowPlan, whole: Whole, frames: Conformity | None) -> Service:
-    """Everything of all messages, but for how far intervals of rates and of tardiness reach.
+    """The service from all messages, except the intervals of rates and of tardiness.
 
-    `frames` is what its frames on the wire say of its virtual link, where they were recorded.
+    `frames` is the conformity of its frames on the wire, where they were recorded.
     """
     counted = whole.tally
     extent = counted.figures.get("mean extent")

@@ -54,7 +54,7 @@ def column_of(series: pl.Series) -> Column:
 
 @dataclass(slots=True)
 class Rows:
-    """Rows of the message table, of one or more flows one after the other, each in the order of sequence."""
+    """Rows of the message table, of one or more flows in succession, each in the order of sequence."""
 
     frame: pl.DataFrame
     keeps: bool = True
@@ -72,7 +72,7 @@ class Rows:
         return self._whole
 
     def column(self, name: str, expression: pl.Expr | None = None) -> Column:
-        """A column by its name; or what `expression` makes of the rows, which is remembered by that name."""
+        """A column by its name; or the result of `expression`, which is cached under that name."""
         if name in self._columns:
             return self._columns[name]
         series = (
@@ -128,7 +128,7 @@ class Part:
 
     @property
     def sampled(self) -> bool:
-        """Whether others are missing between them."""
+        """Whether the rows are a sample, with messages missing between them."""
         if not self.height or self.rows.whole:
             return False
         return bool(self.rows.column("stretch").values[self.begin])

@@ -35,7 +35,7 @@ Key = tuple[str | int, bytes]
 """The properties that series with the same autocorrelation share."""
 
 MOST = 1024
-"""Values of a series that is looked at together with others."""
+"""Number of values up to which a series is analysed together with others."""
 TABLE = 1 << 17
 """Values of a table: of more rows there are several."""
 
@@ -82,14 +82,14 @@ class SeriesStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Pending(Generic[T_co]):
-    """A result that needs the statistics of series: its requests, and what it is once they are answered."""
+    """A result that needs the statistics of series: its requests, and a function from the answers to the result."""
 
     requests: Sequence[SeriesRequest]
     result: Callable[[Sequence[SeriesStatistics]], T_co]
 
 
 class Batch:
-    """Answers what is pending of flows that are judged together; series with the same autocorrelation share it."""
+    """Answers the pending results of flows that are judged together; series with the same autocorrelation share it."""
 
     def __init__(self) -> None:
         self._known: dict[Key, Memory] = {}

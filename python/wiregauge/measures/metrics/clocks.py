@@ -58,7 +58,7 @@ _DRAWN = 400
 
 @dataclass(frozen=True, slots=True)
 class RunClocks:
-    """Clocks of a run: `offsets` by node, what is left to take out and its uncertainty, ns."""
+    """Clocks of a run: `offsets` by node, the offset left to take out and its uncertainty, ns."""
 
     offsets: Mapping[str, tuple[float, float]]
     wrong: Mapping[str, float]
@@ -126,7 +126,7 @@ class RunClocks:
         return self.offsets[node][1]
 
     def related(self, flow: FlowPlan) -> bool:
-        """Whether anything is known of how the clocks of its two ends relate."""
+        """Whether the clocks of its two ends were compared."""
         ends = {flow.source, flow.destination}
         return len(ends - self.apart) == len(ends) and (len(ends) == 1 or ends <= self.offsets.keys())
 
@@ -196,7 +196,7 @@ def run_clocks(directory: Recorded, plan: RunPlan) -> RunClocks:
 
 
 def _played(directory: Recorded, entry: RunEntry, exchanged: bool) -> tuple[frozenset[str], float | None]:
-    """Devices whose times are by the clock of the host that plays them, and how well that is known."""
+    """Devices whose times are by the clock of the host that plays them, and the uncertainty of that clock."""
     campaign, traits = directory.plan, directory.traits
     if traits.switches != "model" or traits.one_clock or traits.virtual_time:
         return frozenset(), None
@@ -207,7 +207,8 @@ def _played(directory: Recorded, entry: RunEntry, exchanged: bool) -> tuple[froz
         return devices, None
     bound = known[NETWORK][1]
     if exchanged and campaign.synchronise is not None:
-        # End systems are then known against one of them, and it against the testmaster, as the network's host is.
+        # End systems are then compared with one of them, and that with the testmaster, like the network's
+        # host.
         reference = campaign.network.names[campaign.synchronise.reference]
         if reference not in known:
             return devices, None
@@ -263,7 +264,7 @@ def _exchanged(directory: Recorded, plan: RunPlan) -> tuple[dict[str, OffsetTrac
         )
         track = track_of(away - there)
         if track is not None and track.drift:
-            # The turnaround is read by the other clock, whose seconds are of another length.
+            # The turnaround is read on the other clock, whose seconds are of another length.
             track = track_of(away - there / (1 + track.drift / 1e6))
         if track is None:
             continue
@@ -375,7 +376,7 @@ def _late_anew(frame: pl.DataFrame, flows: Sequence[FlowPlan], clocks: RunClocks
 
 
 def late_anew(frame: pl.DataFrame, flows: Sequence[FlowPlan]) -> pl.DataFrame:
-    """The message table, with what of some flows is late by the times it has now."""
+    """The message table with lateness recomputed from the corrected times."""
     number = pl.col("flow").cast(pl.Int64)
     limits = {flow.id: round(flow.deadline_ns * 1e3) for flow in flows if flow.deadline_ns is not None}
     if not limits:

@@ -38,7 +38,7 @@ def cluster_quantity(measure: str, clusters: Sequence[ClusterReport]) -> Quantit
 
 
 def worst_time(measure: str, times: Sequence[float | None], n: int, what: str) -> Quantity:
-    """The greatest of times; none where one is None, of what was never synchronised as a whole."""
+    """The greatest of times; none where one is None, for a cluster that was never synchronised as a whole."""
     known = [value for value in times if value is not None]
     unit = DEFINITIONS[measure].unit
     if len(known) < len(times):
@@ -48,7 +48,7 @@ def worst_time(measure: str, times: Sequence[float | None], n: int, what: str) -
 
 
 def of_synchronised(measure: str, count: int, ever: Sequence[bool], what: str) -> Quantity:
-    """A count of what only clocks do that were synchronised; `ever`, by clock, whether it was."""
+    """A count of events of synchronised clocks only; `ever` holds, by clock, whether it was."""
     never = f"{len(ever) - sum(ever)} of {count_of(len(ever), what)}"
     silent = "" if all(ever) else f"{never} never synchronised, and nothing of those could be counted"
     return Quantity(measure, "", float(count), DEFINITIONS[measure].unit, sum(ever), silent=silent)

@@ -10,7 +10,7 @@ __all__ = ["ascending", "present"]
 
 
 def present(column: pl.Series) -> pl.Series:
-    """The column without what is missing; itself where nothing is, which is the rule and costs nothing."""
+    """The column without missing values; the same object where none is missing, as is usual."""
     return column.drop_nulls() if column.null_count() else column
 
 

@@ -50,7 +50,7 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Size:
-    """How large the messages of a series are: one payload, or the frames of a replay; 0 where neither is known."""
+    """Message size of a series: one payload, or the frames of a replay; 0 where neither is known."""
 
     payload: int
     frames: tuple[int, int] = (0, 0)
@@ -125,7 +125,7 @@ class FlowPlan:
     least_ns: float = 0.0
     """Least time that the links on its way take, ns, without anything between them."""
     is_periodic: bool = False
-    """Whether every message is due a period after the last, so that it is known when one was that was never sent."""
+    """Whether every message is due a period after the last, so that sends that were never made are known."""
     answers_as: int | None = None
     """The number that its messages have on their way back, where it is another."""
     asked: tuple[str, ...] = ()
@@ -332,7 +332,7 @@ def _flow(
         deadline_ns=_ns(flow.deadline),
         relayed=relay is not None,
         answers_as=relay.back if relay else None,
-        # The sizes of a capture are many: what needs one is not given.
+        # A capture has many sizes: values that need a single one are omitted.
         payload=send.payload if send and not replay else None,
         period_ns=send.period / 1000 if send else None,
         count=send.count if send else 0,

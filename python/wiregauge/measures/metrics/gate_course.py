@@ -24,7 +24,8 @@ _NEVER = int(np.iinfo(np.int64).max)
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """The course from `begin` to `end`, ps of the local time: repeated from `base` on every `cycle`, or once."""
+    """A piece of the gate's schedule from `begin` to `end`, ps of local time: repeated from `base` every `cycle`, or
+    once."""
 
     begin: int
     end: int
@@ -88,7 +89,7 @@ class GateCourse:
         return np.searchsorted(self._begins, at, side="right") - 1
 
     def is_open(self, at: Times) -> NDArray[np.bool_]:
-        """Whether the gate is open at each instant; at that of a change what is from then on."""
+        """Whether the gate is open at each instant; at a change the new state counts."""
         found = np.empty(at.shape, dtype=np.bool_)
         places = self._place(at)
         for place, piece in enumerate(self._pieces):

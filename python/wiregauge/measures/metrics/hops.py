@@ -86,10 +86,10 @@ class Passages:
 def passages(
     path: Path | None, one_in: Mapping[int, int], flows: tuple[int, int] | None = None
 ) -> dict[int, Passages]:
-    """The passages of the measured part in the passages table `path`, by flow; none without one.
+    """The passages of the measured part in the passages table `path`, by flow; empty without one.
 
-    Of a flow in `one_in` those of one in so many stretches of its messages; with `flows` of those from the first
-    to the last number. Raises RunDirectoryError for a file that cannot be read.
+    For a flow in `one_in` those of one in so many stretches of its messages; with `flows` only those of these numbers,
+    first to last. Raises RunDirectoryError for a file that cannot be read.
     """
     if path is None:
         return {}
@@ -188,9 +188,9 @@ def read_columns(
     span: tuple[int, int] | None = None,
     made: Mapping[str, pl.Expr] | None = None,
 ) -> pl.DataFrame:
-    """`columns` of a Parquet file of the run directory, vocabularies as text, at most so many rows.
+    """`columns` of a Parquet file of the run directory, vocabularies as text, at most `most` rows.
 
-    `span`: only of rows from one place on, and so many; `made` are columns that follow from the stored ones. Raises
+    `span`: only rows from a position on, and their number; `made` are columns computed from the stored ones. Raises
     RunDirectoryError for a file that cannot be read.
     """
     try:

@@ -146,7 +146,7 @@ class FlowResult:
     """Further figures by name of `flow_measures`; `flow[GATES]` is that of one, with its type."""
     repeats: int = field(default=1, metadata=_SUM)
     redundant_discarded: int = field(default=0, metadata=_SUM)
-    """Copies the receiver removed because that of the other network came first."""
+    """Copies that the receiver removed because the copy of the other network came first."""
     unseen: tuple[str, ...] = field(default=(), metadata=_FIRST)
     """End systems of the flow without a tap: sends and losses there are unknown, whatever the counts show."""
     uncompared: str = ""
@@ -172,8 +172,8 @@ class FlowResult:
     line_time: LineTime | None = None
     """None where it cannot be determined, and for pooled repeats."""
     in_time: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    """Figures that limits name, by name: between what they may be without what a played network was late by. None of
-    figures that its lateness is not in, and of a network that is not played."""
+    """Ranges of figures with limits, by name, without the lateness of a played network; absent for figures without
+    its lateness, and for other networks."""
     sampled: Sampled | None = None
     """The sample behind the series of a flow too large to be held in memory. None where they hold every message."""
     sketches: Mapping[str, Sketch] = field(default_factory=dict)
@@ -188,7 +188,7 @@ class FlowResult:
 
     @property
     def lost(self) -> int:
-        """Messages that are certainly lost, whether it is known which or not."""
+        """Number of messages that are certainly lost, identified or not."""
         return max(self.counts["lost"], self.lost_at_least)
 
     @property
@@ -198,7 +198,7 @@ class FlowResult:
 
     @property
     def spread(self) -> Summary:
-        """The distribution that ranges and variations are read off: the latency, or what it is above its least."""
+        """The distribution behind ranges and variations: the latency, or its excess over the minimum."""
         return self.summaries["delay_variation" if self.uncompared else "latency"]
 
 
@@ -222,7 +222,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One validity check: what is allowed, what was observed, and the sentence for a reader when it did not hold."""
+    """One validity check: the limit, the observation, and a sentence for the reader when it did not hold."""
 
     name: str
     title: str
@@ -271,12 +271,12 @@ class LimitResult:
 
     @property
     def holds(self) -> bool:
-        """Whether it is known to hold."""
+        """Whether the limit certainly holds."""
         return self.result == "pass"
 
     @property
     def counted(self) -> str:
-        """`of 1000 messages sent`: what the figure is of; empty where it is of values."""
+        """`of 1000 messages sent`: the basis of the figure; empty where it is values."""
         return f"of {self.among} {self.of}" if self.of else ""
 
     @property
@@ -392,7 +392,7 @@ class PointResult:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Everything the log processor can say of a run directory."""
+    """The complete result of judging a run directory."""
 
     directory: Path
     manifest: Mapping[str, object]

@@ -1,4 +1,4 @@
-"""Background load as it is judged: whether the ports on its way have room for it, and what the test does to it."""
+"""Background load as it is judged: room at the ports on its way, and planted faults that affect it."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class InjectPlan:
     due: float = 1.0
     """Share of its frames that the ports on its way have room for, by what the plan offers each of them."""
     least: float = 1.0
-    """Share of its frames that come at least, whosever frames full queues drop: by the rates and bursts that the plan
-    offers each port, and what the port can send and hold."""
+    """Least share of its frames that arrive, whichever frames full queues drop: from the rates and bursts that the
+    plan offers each port, and what the port can send and hold."""
     planted: tuple[str, ...] = ()
     """Planted faults of links and switches on its way."""
 

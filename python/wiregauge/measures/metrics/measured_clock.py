@@ -58,7 +58,7 @@ class WatchedClock:
     n: int
     """Offsets seen from the epoch to the end of the measured part."""
     worst: float | None
-    """The largest of them, whichever sign; None of none."""
+    """The observed offset of the largest magnitude, ns; None without any."""
     median_delay: float | None
     states: tuple[str, ...]
     """States during the run, in the order of their first being seen."""

@@ -1,7 +1,7 @@
-"""One-way latency between every pair of points of a leg: not only the pairs that have a name.
+"""One-way latency between every pair of points of a leg, named or not.
 
-A point is a column of the message table. Points of two legs are not paired: what lies between them is the round trip
-and its turnaround, which have names.
+A point is a column of the message table. Points of two legs are not paired: between them are the round trip and its
+turnaround, which have names.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
 OUTWARD = ("intended", "tx_app", "tx_drv", "tx_wire", "rx_wire", "rx_drv", "rx_app")
 RETURN = ("back_tx_app", "back_tx_drv", "back_rx_drv", "back_rx_app")
 _SENDING = frozenset({"intended", "tx_app", "tx_drv", "tx_wire", "back_rx_drv", "back_rx_app"})
-"""Points at the flow's sender; the others are at its destination."""
+"""Points at the flow's sender; all others are at its destination."""
 NAMES = {
     ("tx_app", "rx_app"): "latency",
     ("tx_drv", "rx_drv"): "driver_latency",

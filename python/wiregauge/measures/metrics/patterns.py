@@ -1,6 +1,6 @@
-"""Patterns in what became of messages: runs of losses, reordering, early frames. Counts only, exact, on whole arrays.
+"""Patterns in the outcomes of messages: runs of losses, reordering, early frames. Exact counts, on whole arrays.
 
-Every function takes arrays in a stated order and knows no flow and no table; the tests hold each against a slow one
+Every function takes arrays in a stated order and knows no flow and no table; the tests compare each with a slow one
 that follows the words of the standard.
 """
 
@@ -15,7 +15,7 @@ Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 STEPS = 16
-"""Neighbours looked at for all messages at once; what is displaced farther is followed message by message."""
+"""Number of neighbours compared for all messages at once; messages displaced farther are followed one by one."""
 
 
 def run_lengths(flags: Flags) -> Integers:

@@ -1,6 +1,6 @@
-"""Output ports as they are judged: what they carry, and what the plan offers them.
+"""Output ports as they are judged: the flows they carry, and the load that the plan offers them.
 
-Only ports that send whatever waits, first come, first served, are here: how fast they are is seen from outside.
+Only work-conserving first-come, first-served ports are here: their rate can be seen from outside.
 """
 
 from __future__ import annotations

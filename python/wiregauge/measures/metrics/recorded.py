@@ -1,4 +1,4 @@
-"""Reads a run directory as docs/reference/run-directory.md defines it; refuses what it cannot read with a sentence."""
+"""Reads a run directory as docs/reference/run-directory.md defines it; refuses unreadable ones with a sentence."""
 
 from __future__ import annotations
 
@@ -74,7 +74,8 @@ class Recorded:
     tracked: Mapping[int, TrackedRun] | None
     """Tracking results by run; None: not tracked yet."""
     most: int
-    """Messages of a run, counted per receiver, that are held; of more a sample of about so many is."""
+    """Number of messages of a run, counted per receiver, that are held; larger runs are sampled to about this
+    number."""
 
     @property
     def path(self) -> Path:
@@ -97,7 +98,7 @@ class Recorded:
         return self.directory.inventory
 
     def unseen(self, run: RunPlan) -> set[str]:
-        """End systems of a run made from captures that none of them is of."""
+        """End systems without a capture, of a run made from captures."""
         if not self.traits.tapped:
             return set()
         ends = {end for flow in run.flows for end in (flow.source, flow.destination)}
@@ -276,8 +277,8 @@ def _most(tracked: Mapping[int, TrackedRun] | None) -> int:
 def open_recorded(path: Path) -> Recorded:
     """Opens a run directory to judge it. Raises RunDirectoryError when there is nothing to judge.
 
-    The last one is remembered while its files are what they were: judging, views and explanations each ask for it, and
-    of very many flows the plan alone takes seconds to read.
+    The last one is cached while its files are unchanged: judging, views and explanations each need it, and for very
+    many flows the plan alone takes seconds to read.
     """
     states = tuple(_state(path / name) for name in ("manifest.json", "tracking.json"))
     directory, plan, runs, tracked = _opened(path, states)

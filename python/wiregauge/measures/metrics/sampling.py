@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 ROWS = 600_000
-"""Messages of a run directory, counted per receiver, that are held; of more a sample of about so many is."""
+"""Number of messages of a run directory, counted per receiver, that are held; larger ones are sampled to about this."""
 STRETCH = 1024
 """Consecutive numbers in a stretch."""
 FIGURES = (
@@ -44,7 +44,7 @@ FIGURES = (
     "load.offered_interval",
     "deadline.tardiness_uncertainty_ns",
 )
-"""Figures of a sampled flow in `show --json` that rest on the sample, beside its summaries: the reach of intervals."""
+"""Figures of a sampled flow in `show --json` that rest on the sample, besides its summaries: extents of intervals."""
 OF_SUMMARY = (
     "mad",
     "n_effective",
@@ -130,5 +130,5 @@ def seams(stretch: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 def is_sampled(rows: pl.DataFrame) -> bool:
-    """Whether the rows are of stretches with others missing between them."""
+    """Whether the rows are stretches of a sample."""
     return "stretch" in rows.columns and rows.height > 0 and bool(rows["stretch"][0])

@@ -53,7 +53,7 @@ class Offsets:
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """A series with why the other messages of the flow are not in it."""
+    """A series with the reasons why the other messages of the flow are not in it."""
 
     series: Series
     excluded: Mapping[str, int]
@@ -70,10 +70,10 @@ _BACK = ("back_tx_app", "back_tx_drv", "back_rx_drv", "back_rx_app")
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A measure that is a difference of the times of one message, ps, of a one-way flow and of a relayed one.
+    """A measure that is a difference of the times of one message, ps, for a one-way flow and for a relayed one.
 
-    None where such a flow has it not. `end` is the column whose absence means "lost", where it is not the last arrival;
-    where `complete` only messages count that have every timestamp: parts of a split would not add up else.
+    None where such a flow lacks it. `end` is the column whose absence means "lost", where it is not the last arrival;
+    with `complete` only messages with every timestamp count: parts of a split would not add up otherwise.
     """
 
     one_way: pl.Expr | None
@@ -134,7 +134,7 @@ _VALUES: dict[tuple[str, bool], tuple[Difference, pl.Expr | None]] = {}
 
 
 def _value(name: str, one: Difference, *, relayed: bool) -> pl.Expr | None:
-    """The expression of a difference, made once: a run asks for it as often as it has flows."""
+    """The expression of a difference, cached: a run needs it once per flow."""
     known = _VALUES.get((name, relayed))
     if known is None or known[0] is not one:
         expression = one.relayed if relayed else one.one_way
@@ -255,7 +255,7 @@ def _on_the_wire(part: Part, flow: FlowPlan, left_out: Mapping[str, int]) -> dic
 def _of_messages(
     rows: pl.DataFrame, value: pl.Expr, at: str, missing: str, left_out: Mapping[str, int]
 ) -> Extracted:
-    """One value per message that has it; the others are `missing`."""
+    """One value per message that has it; all others count as `missing`."""
     stretch = "stretch" if sampling.is_sampled(rows) else pl.lit(0).alias("stretch")
     table = rows.select(stretch, value=value, at=pl.col(at)).drop_nulls("value")
     values = table["value"].cast(pl.Float64).to_numpy() / 1000

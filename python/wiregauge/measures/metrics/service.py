@@ -152,7 +152,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Frames per second as the test intends and the sender offers them (RFC 2285, 3.5); what that is on the wire."""
+    """Frames per second as intended and as offered by the sender (RFC 2285, 3.5), and the same rates on the wire."""
 
     intended_per_s: float
     offered_per_s: Rate
@@ -166,7 +166,7 @@ class Rates:
         return self.offered_per_s.value / self.intended_per_s
 
     def on_wire(self, per_s: float) -> float | None:
-        """Bits per second on the wire at so many frames per second."""
+        """Bits per second on the wire at a frame rate."""
         return per_s * self.bits_per_frame if self.bits_per_frame is not None else None
 
 
@@ -275,7 +275,7 @@ def _reordering(part: Part, final: str, lost: Flags) -> Reordering:
 
 
 def order_of(share: Share, extent_max: int, extent_mean: float | None, came: Arrivals) -> Reordering:
-    """The order of arrivals from the messages that tracking calls reordered, and from who overtook whom."""
+    """The order of arrivals from the messages that tracking marks as reordered, and the extent of overtaking."""
     late = came.late_time_max
     return Reordering(
         share=share,
@@ -333,7 +333,7 @@ def _deadline(
 def conformity_of(part: Part, flow: FlowPlan, frames: Conformity | None = None) -> tuple[Conformity, ...]:
     """The contracts of critical traffic that the flow has: of its virtual link, its two networks, its schedule.
 
-    `frames` is what its frames on the wire say of the first, where they were recorded.
+    `frames` is the conformity of its frames on the wire with the first, where they were recorded.
     """
     found = []
     if flow.bag_ns is not None and flow.bag_jitter_ns is not None:

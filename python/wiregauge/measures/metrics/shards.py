@@ -1,4 +1,4 @@
-"""The messages of a run, some flows at a time: what of a run is held while its flows are judged."""
+"""Shards of a run's messages: some flows at a time, held in memory while they are judged."""
 
 from __future__ import annotations
 

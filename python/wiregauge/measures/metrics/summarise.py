@@ -101,9 +101,9 @@ def summary_of(
 
 
 def shifted(summary: Summary, measure: str, by: float, *, negative: int, clock_ns: float) -> Summary:
-    """The summary of the same values less `by`: what depends on place moves, what depends on spread stays.
+    """The summary of the same values minus `by`: location changes, spread does not.
 
-    `negative` of the moved values are below zero.
+    `negative` of the shifted values are below zero.
     """
 
     def moved(value: float | None) -> float | None:
@@ -139,7 +139,7 @@ def _sampling(runs: Sequence[Floats], estimates: Sequence[stats.MeanEstimate]) -
 
 
 def _repeats(runs: Sequence[Floats], estimates: Sequence[stats.MeanEstimate]) -> Repeats | None:
-    """Variance of the runs' means, split into what their own sampling explains and the rest."""
+    """Variance of the runs' means, split into the part explained by their own sampling and the rest."""
     if len(runs) < 2:
         return None
     total = float(np.var([estimate.mean for estimate in estimates], ddof=1))

@@ -1,4 +1,4 @@
-"""One measure of one flow: what its values come to. Every time is in nanoseconds, as in `results`."""
+"""Summary of one measure of one flow. Every time is in nanoseconds, as in `results`."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Tally:
         return int(self.figures.get(name) or 0)
 
     def time(self, name: str) -> int | None:
-        """A time, ps; None where nothing has it."""
+        """A time, ps; None where no message has it."""
         value = self.figures.get(name)
         return int(value) if value is not None else None
 
@@ -114,7 +114,7 @@ def tally(rows: pl.LazyFrame, flows: Sequence[FlowPlan]) -> dict[tuple[int, int]
             own.group_by(key).agg(pl.col("warm_up").sum()),
             measured.filter(lost).group_by(*key, *_LAST).len(),
         ]
-        # One by one: what is read for several at once is held for all of them.
+        # Read one by one: columns read together are all held together.
         figures, early, last = (query.collect(engine="streaming") for query in queries)
         for (number, receiver), flow in mine.items():
             here = pl.col("flow") == number
@@ -135,7 +135,7 @@ def tally(rows: pl.LazyFrame, flows: Sequence[FlowPlan]) -> dict[tuple[int, int]
 
 
 def _figures(some: FlowPlan, flows: Sequence[FlowPlan]) -> dict[str, pl.Expr]:
-    """Everything that is counted, by name; `some` flow stands for the others, which have the same measures."""
+    """Expressions of all counters, by name; `some` flow stands for the others, which have the same measures."""
     lost = pl.col("outcome").is_in(LOST_OUTCOMES)
     final = pl.col("back_rx_app" if some.relayed else "rx_app")
     both = pl.col("intended").is_not_null() & pl.col("tx_app").is_not_null()

@@ -115,7 +115,7 @@ def _by_receiver(
     if batch.height == 0:
         return
     flow = batch["flow"]
-    # Messages of one flow are not copied: most batches of long runs hold no other.
+    # Rows of a single flow are not copied: most batches of long runs hold one flow only.
     alone = flow.min() == flow.max()
     parts = {(flow[0],): batch} if alone else batch.partition_by("flow", as_dict=True, maintain_order=True)
     for (number, receiver), one in found.items():

@@ -1,4 +1,4 @@
-"""The result of a flow too big to be held, from that of its sample and what is known of all its messages."""
+"""The result of a flow too big to be held, from that of its sample and the full results."""
 
 from __future__ import annotations
 

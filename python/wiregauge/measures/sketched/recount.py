@@ -59,7 +59,8 @@ class Recount:
         return {name: one for name, kept in found.items() if (one := kept.sketch(PS)) is not None}
 
     def _spaced(self, rows: pl.LazyFrame, column: str, short_of: int | None = None) -> Buckets:
-        """Times between one value of a column and the next, or what they fall short of a time."""
+        """Sketch of intervals between successive values of a column, or of how far they fall short of `short_of`,
+        ps."""
         own = of_receiver(rows, self._flow).select(pl.col(column).drop_nulls().sort())
         apart = np.diff(own.collect(engine="streaming")[column].to_numpy())
         spaced = Buckets()

@@ -1,8 +1,8 @@
 """Calibrations of the instrument in a run: which it cites, and which part of a latency is the instrument's own.
 
 Everything is read from the manifest, where the testmaster put it before the run: a run directory is judged the same
-everywhere and later. The raw figures stay as they are. A correction stands beside them: raw less a constant overhead,
-and uncertain by what both are uncertain by (RFC 7679, 3.7.3: subtract the systematic error, report the random one).
+everywhere and later. The raw figures stay as they are. Corrected figures are given besides: raw minus a constant
+overhead, with the uncertainties of both (RFC 7679, 3.7.3: subtract the systematic error, report the random one).
 """
 
 from __future__ import annotations

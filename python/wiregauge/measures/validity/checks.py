@@ -128,7 +128,7 @@ def _whole(run: Evidence) -> Iterator[Check]:
 
 
 def _held(run: Evidence) -> Iterator[Check]:
-    """Whether every message was held, or what the figures of a run too big for that rest on."""
+    """Checks that every message was held, or notes the sampling behind the figures of a run too big for that."""
     sparse = [(flow, flow.sampled) for flow in run.flows if flow.sampled is not None]
     named = few(
         f"flow {flow.plan.name} 1 in {one.one_in} ({one.rows} of {count_of(one.of, 'message')})"
@@ -393,7 +393,7 @@ def _steps(run: Evidence) -> Check:
 
 
 def _compared(run: Evidence) -> Iterator[Check]:
-    """Clocks that exchanges compared, against what the test wants of them."""
+    """Checks the exchanges' offsets of clocks against the limit that the test sets."""
     plan = run.synchronise
     if plan is None or plan.exchange is None:
         return

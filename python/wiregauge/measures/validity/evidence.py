@@ -25,7 +25,7 @@ from wiregauge.records.reported import (
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """All that is known of a run when its validity is judged."""
+    """The evidence on a run for judging its validity."""
 
     plan: RunPlan
     state: str
@@ -60,7 +60,7 @@ class Evidence:
     calibrations: Sequence[Citation] | None = None
     """Calibrations that the run cites; None where they were never looked up."""
     tapped: bool = False
-    """Made from captures: what is known of the ends is what taps saw."""
+    """Whether the run was made from captures: events at its ends are those that taps saw."""
     entry: RunEntry = field(default_factory=RunEntry)
     """The run's entry of the manifest."""
     switches: str = ""
@@ -92,9 +92,9 @@ def graded(share: float, degraded: float, invalid: float) -> Grade:
 
 
 def share_of(part: float, whole: float | None) -> float:
-    """How large a part is against a whole: 0 of nothing, and infinite against what is 0, below it or not known.
+    """Ratio of a part to a whole: 0 for no part, and infinite where the whole is 0, negative or unknown.
 
-    The one place where checks divide: what an error is held against may be 0 or missing, and then no error is small.
+    The one place where checks divide: the reference of an error may be 0 or missing, and then no error is small.
     """
     if not part:
         return 0.0
@@ -138,7 +138,7 @@ def percent(share: float) -> str:
 
 
 def few(texts: Iterable[str]) -> str:
-    """The first three of them, and how many there are beyond."""
+    """The first three texts, and the number of the others."""
     each = list(texts)
     return "; ".join(each[:3]) + (f"; and {len(each) - 3} more" if len(each) > 3 else "")
 
@@ -148,9 +148,9 @@ LOST_INSIDE = "0; invalid when messages are lost too"
 
 
 def lost_inside(run: Evidence, count: int) -> Grade:
-    """The grade of so much lost inside the instrument: missing messages may then be its own fault.
+    """The grade of a number of losses inside the instrument, to which missing messages may then be due.
 
-    Where tracking knew of it no message is called lost that is not known to be, and limits take both cases.
+    Where tracking knew of them, only certain losses are called lost, and limits take both cases.
     """
     if count == 0:
         return Grade.OK

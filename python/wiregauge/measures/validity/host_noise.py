@@ -90,7 +90,7 @@ def noise_events(directory: Recorded, run: RunResult) -> Iterator[HostEvent]:
         if counter in _NEVER:
             limit, text, usual = 0.0, _NEVER[str(counter)], 0.0
         elif counter in _BUSY:
-            # Looks at which a counter stood still are not in the table, and are of what is usual.
+            # Samples without a change are not in the table, and count as usual.
             still = max(int(many.get(str(node), 0)) - len(changes), 0)
             usual = stats.median(np.concatenate([changes, np.zeros(still)]))
             limit, text = max(MUCH * usual, LEAST), _BUSY[str(counter)]
@@ -161,7 +161,7 @@ def _rows(table: pl.DataFrame, looks: pl.DataFrame, scale: float) -> Iterator[No
         sums = every.join(sums, on="time", how="left").fill_null(0).sort("time")
         t, value = sums["since"].cast(pl.Float64).to_numpy() / 1e12, sums["change"].to_numpy() * scale
         if len(t) > MOST_DRAWN:
-            # The greatest of each stretch: what explains an outlier must not be thinned out.
+            # The maximum of each interval: outliers must not be thinned out.
             edges = np.linspace(0, len(t), MOST_DRAWN + 1).astype(int)[:-1]
             t, value = t[edges], np.maximum.reduceat(value, edges)
         yield NoiseRow(str(node), t, value.astype(np.float64))

@@ -37,7 +37,8 @@ _SIGMAS: Final = 6.0
 
 @dataclass(frozen=True, slots=True)
 class _Wait:
-    """A stretch in which a message waited at a port: by `idle_ns` more than what came takes on its link."""
+    """An interval in which a message waited at a port: by `idle_ns` longer than the arriving frames take on its
+    link."""
 
     flow: str
     ports: str
@@ -109,7 +110,7 @@ def _can_be_asked(run: Evidence, flow: FlowResult) -> bool:
 
 
 def _ports(plan: RunPlan, flow: FlowResult) -> list[PortPlan]:
-    """Output ports of switches on the way; what waits in the host is not between the drivers."""
+    """Output ports of switches on the way; waiting in the host is not between the drivers."""
     return [plan.ports[leave] for leave in flow.plan.leaves[1:] if leave in plan.ports]
 
 

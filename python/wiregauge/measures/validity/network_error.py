@@ -31,7 +31,7 @@ OF_LIMIT: Final = 0.10
 OF_LATENCY: Final = 1 / 3
 """Share of the median latency that may be error, where there is no limit (RFC 7679, 3.7.3)."""
 FOREIGN_DEGRADED: Final = 0.01
-"""Share of the run for which frames of others may have lines: as much as background load may be off by."""
+"""Share of the run for which foreign frames may occupy lines: as much as background load may be off by."""
 _TIMES: Final = ("latency", "rtt", "return_latency")
 
 
@@ -116,7 +116,7 @@ def _overlong(network: NetworkResult) -> str:
 
 
 def _foreign(run: Evidence, network: NetworkResult, nothing: str) -> Check:
-    """Frames of somebody else: what they took of the lines the test did not have."""
+    """Checks the time on lines that foreign frames took, which the test did not have."""
     told = foreign_text(network)
     rows = network.foreign or ()
     length = run.plan.warm_up_ns + run.plan.duration_ns

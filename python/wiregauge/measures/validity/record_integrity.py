@@ -132,7 +132,7 @@ def kept(run: Evidence) -> Iterator[Check]:
 
 
 def _clock_jumps(run: Evidence) -> Check:
-    """A clock that the test itself sets back is stated with the clocks; any other spoils what was timed by it."""
+    """Checks clocks for steps: one planted by the test is reported with the clocks; any other spoils its times."""
     found = run.tracking.clock_jumps if run.tracking is not None else None
     jumps = {
         run.node_names[jump.node]: jump.farthest_ps / 1e9
@@ -196,7 +196,7 @@ def _slightly_back(
 
 
 def captured(run: Evidence) -> Iterator[Check]:
-    """Are the captures whole? No figure is made from them, but who reads one must know what it misses."""
+    """Checks that captures are complete: no figure uses them, but their readers must know of gaps."""
     missing = []
     frames = passed = 0
     # A run made from captures executed none of the test's tasks.

@@ -1,4 +1,4 @@
-"""Checks of what the figures rest on: a beginning like the rest, a character that stays, values worth their number."""
+"""Checks of the basis of figures: no deviating beginning, stationarity, effective number of values."""
 
 from __future__ import annotations
 

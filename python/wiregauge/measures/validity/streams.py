@@ -37,7 +37,7 @@ DROPPED_ON_PURPOSE: Final = (
     "ring-full",
     "fifo-full",
 )
-"""Drops of a modelled network that are what the test loads, limits or polices: a full queue is loaded."""
+"""Drops of a modelled network where the test loads, limits or polices: a full queue is loaded."""
 BEFORE_NETWORK: Final = "before-network"
 """Handed over by its host, and never come to the network that is played."""
 BEHIND_NETWORK: Final = "behind-network"
@@ -178,7 +178,7 @@ def _handed_over(injects: Sequence[InjectPlan], agents: Mapping[str, AgentReport
 
 
 def share_bounds(part: float, n: int) -> tuple[float, float]:
-    """95 % bounds of a share of n gaps, as if they were independent."""
+    """95 % bounds of a share of n gaps, taken to be independent."""
     bound = share_bound(round(part * n), n)
     return bound.low, bound.high
 

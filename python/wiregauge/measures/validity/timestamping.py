@@ -225,7 +225,7 @@ def _transit(run: Evidence) -> Check:
         at_once = all(flow.clock_offset is not None and flow.clock_offset[1] == 0 for flow in apart)
         at_once = at_once and not any(flow.summaries["delay_variation"].maximum for flow in apart)
     elif compared is not None and not taken:
-        # Residence is not known, but that all times are the same in both captures is.
+        # Residence is not known, but whether all times are equal in both captures is.
         flows = [flow for flow in compared["flows"] if flow.get("varies_ps") is not None]
         at_once = bool(flows) and compared["offset_ps"] == 0 and not any(flow["varies_ps"] for flow in flows)
     else:

@@ -1,4 +1,4 @@
-"""Checks of what was on the network: background load, offered and accounted for, and what arrived."""
+"""Checks of the traffic on the network: background load, offered and accounted for, and arrivals."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ def network_load(run: Evidence) -> Iterator[Check]:
         + (f": the test plants a {' and a '.join(planted[off[0]])} on its way" if by_plan else ""),
         nothing="" if loads else "none planned",
     )
-    # A host that sends to itself hands over what no port sees; where a bridge is, the host's queue is of the network.
+    # Frames that a host sends to itself pass no port; where a bridge is, the host's queue belongs to the
+    # network.
     looped = {flow.source for flow in run.plan.flows if flow.source == flow.destination}
     played = set(entered) - looped if run.network is not None else set()
     yield _entered(
@@ -128,7 +129,7 @@ def _arrived(run: Evidence, flow: FlowResult) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Entered:
-    """Frames an end system handed over, and how many of them the network saw."""
+    """Number of frames that an end system handed over, and how many of them the network saw."""
 
     end_system: str
     handed_over: int

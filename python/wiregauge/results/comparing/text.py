@@ -56,7 +56,7 @@ def points_of(value: float | None) -> str:
 
 
 def basis_text(shift: Shift) -> str:
-    """On what the verdict of a shift rests."""
+    """The basis of a shift's verdict, in words."""
     if shift.basis == "open" and shift.tolerance is not None:
         return "the interval reaches beyond the threshold"
     return BASES.get(shift.basis or "", "")
@@ -89,7 +89,7 @@ def decided_text(name: str, shift: Shift) -> str:
 
 
 def detectable_text(flow: FlowComparison) -> str:
-    """`no difference found, detectable from 1.3 µs on (latency.p99)`: what the weak sense of "same" is worth."""
+    """`no difference found, detectable from 1.3 µs on (latency.p99)`: how strong a "same" without a threshold is."""
     found = flow.detectable
     if found is not None:
         name, reach = found
@@ -121,9 +121,9 @@ def sameness_text(flow: FlowComparison) -> str:
 
 
 def verdict_word(flow: FlowComparison) -> str:
-    """The verdict of a row: that of the flow, but for a flow of which figures are better and others are undecided.
+    """The verdict of a row: that of the flow, except where some figures are better and others undecided.
 
-    These might be worse, so the flow is not called better; its row shows the figure that is.
+    The latter might be worse, so the flow is not called better; its row shows the figure that is.
     """
     return "better in part" if flow.verdict == "undecided" and _better(flow) else flow.verdict
 
@@ -267,7 +267,7 @@ def in_full_text(comparison: Comparison) -> str:
 
 
 def compare_text(comparison: Comparison, console: Console) -> None:
-    """Prints verdict, what differs besides, what changed, and a row per point and flow. Nothing is cut off unsaid."""
+    """Prints verdict, differences besides figures, changes, and a row per point and flow. Omissions are stated."""
     colour = COLOURS[comparison.verdict]
     console.print(
         f"[bold]{escape(comparison.names[0])}[/] (base) against [bold]{escape(comparison.names[1])}[/] (new)  "
@@ -375,7 +375,7 @@ def _rows(comparison: Comparison) -> Iterator[tuple[str, FlowComparison, str, Me
 
 
 def _print_narrow(comparison: Comparison, console: Console) -> None:
-    """Medians and losses in as many tables as the terminal needs, and in words what each verdict rests on."""
+    """Medians and losses in as many tables as the terminal needs, and the basis of each verdict in words."""
     swept = any(point.axes for point in comparison.points)
     heads = ["flow", "", "p50 base", "p50 new", "shift", "interval", "lost", "verdict"]
     rows, told = [], []

@@ -48,7 +48,7 @@ class FoldedShape:
 
 @dataclass(frozen=True, slots=True)
 class LadderShape:
-    """The steps of a message, one behind the other from its sending, ns; `texts` say more of each."""
+    """The consecutive steps of a message, ns from its sending; `texts` have details of each."""
 
     name: str
     kinds: tuple[str, ...]

@@ -16,7 +16,7 @@ SHOWN = 3
 
 
 def explain_text(explanation: Explanation, console: Console) -> None:
-    """Prints what explains each flow."""
+    """Prints the explanation of each flow."""
     if not explanation.flows:
         console.print("No latency was measured, so there is nothing to explain.")
     for flow in explanation.flows:
