@@ -4,8 +4,8 @@
 forty flows. An element is a group if an attribute that takes one value has a range; its other ranges, and those of its
 children, count along. In an attribute that takes several values a range stands for its values.
 
-Groups become ordinary elements here, after the schema has accepted the file and before anything else reads it. Which
-attributes take ranges is said by their types in the schema. Every member keeps the line of its group.
+Groups become ordinary elements here, after the schema has accepted the file and before anything else reads it. The
+types in the schema declare which attributes take ranges. Every member keeps the line of its group.
 """
 
 from __future__ import annotations

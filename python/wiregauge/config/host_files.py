@@ -1,8 +1,8 @@
 """Host models and switches that a test takes from other files.
 
 `<host-model name="t1700" file="t1700.host.xml"/>` stands for the `<host-model>` of that file under the name given here,
-`<switch name="sw1" file="measured.switch.xml"/>` has the attributes of the `<switch>` there. What is written here
-replaces what the file says, so that one test can try another value.
+`<switch name="sw1" file="measured.switch.xml"/>` has the attributes of the `<switch>` there. Attributes given in the
+test replace those of the file, so that one test can try another value.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Reads an XML tree from a path that need not be trusted, nor its content.
 
-A test file may come from anywhere, so it is refused before it can cost anything: by its size before it is
-read, by its document type before an entity is expanded, by its depth before a parser recurses. The first pass
-is expat, which stops at the first thing it does not like and knows what it was reading; libxml2 then builds the
-tree with entities, DTDs and the network switched off. Letting libxml2 do both was tried in other tools and means
-trusting its limits, which change between versions.
+A test file may come from anywhere, so it is refused before it can cost anything: by its size before it is read, by its
+document type before an entity is expanded, by its depth before a parser recurses. The first pass is expat, which stops
+at the first error and names it; libxml2 then builds the tree with entities, DTDs and the network switched off. libxml2
+alone was tried in other tools and means trusting its limits, which change between versions.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Attributes of a test that are set outside its file, as with `--set send.10.period=1ms`.
 
 `ELEMENT.ATTRIBUTE=VALUE` for an element that a test has once, `ELEMENT.KEY.ATTRIBUTE=VALUE` for one of several, where
-the key is the value of its `id`, `name`, `flow`, `on`, `between` or `of`. `flow.10.…` is flow 10 and what its tasks say
-of it. A group is named by its key as the file has it, `send.101-140.period`, and then all its members are meant; a
-member by its own, `send.105.period`, which counts whatever was set for its group. The file stays as it is; what was set
-is checked like what it says.
+the key is the value of its `id`, `name`, `flow`, `on`, `between` or `of`. `flow.10.…` is flow 10 and the elements whose
+`flow` is 10, except limits. A group is named by its key as the file has it, `send.101-140.period`, and then all its
+members are meant; a member by its own, `send.105.period`, which has precedence over its group's. The file is not
+changed; the settings are checked like its attributes.
 """
 
 from __future__ import annotations

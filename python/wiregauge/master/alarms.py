@@ -1,7 +1,7 @@
 """Alarms: limits compared with the live figures of a run, second by second, while it goes on.
 
-A limit of the test judges the run when it is over, by every message. An alarm sees provisional figures, and says at
-once that something is beyond its limit.
+A limit of the test judges the finished run, by every message. An alarm sees provisional figures, and reports a
+violation at once.
 """
 
 from __future__ import annotations

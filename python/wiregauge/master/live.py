@@ -1,8 +1,8 @@
 """Live figures of a running run: the sums that agents send each second, combined by flow.
 
 They are provisional: they come from the records as these are written, before any of them is tracked, and no verdict
-rests on them. Where something is not known they are on the safe side: a percentile is the upper edge of its bucket, and
-a message that was sent long enough ago and has not been seen counts as lost until it is.
+rests on them. Where a value is uncertain they are on the safe side: a percentile is the upper edge of its bucket, and a
+message that was sent long enough ago and has not been seen counts as lost until it is.
 """
 
 from __future__ import annotations

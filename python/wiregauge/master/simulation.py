@@ -1,11 +1,11 @@
-"""Running a campaign in virtual time: the runs of a sweep side by side on all cores.
+"""Runs a campaign in virtual time: the runs of a sweep in parallel on all cores.
 
-A run knows nothing of the others, so what it leaves is the same at any number of jobs. Each is tracked as soon as it
-is over, where it was simulated, and the manifest lists runs in the order of the plan, whenever they ended. A
-pool of threads either simulates or waits for whoever does: that is a `Simulator`.
+A run is independent of the others, so its results are the same at any number of jobs. Each is tracked as soon as it is
+over, where it was simulated, and the manifest lists runs in the order of the plan, whenever they ended. A thread of the
+pool simulates a run, or waits for another process that does: that is a `Simulator`.
 
 manifest.json and tracking.json, the lists of a run directory, name every run and are written as wholes. So that a
-thousand runs do not take a million entries, they are written at intervals of ten times what writing them took. A run
+thousand runs do not take a million entries, they are written at intervals of ten times the duration of a write. A run
 that ended in between keeps its spool until then, so that nothing is lost if this program is killed.
 """
 

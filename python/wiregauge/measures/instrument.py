@@ -1,12 +1,12 @@
 """The range of a figure within the errors of its flow's instrument, apart from chance.
 
-A one-way time is read off two clocks. By how much their difference may be wrong is a bound, not a spread: no averaging
-reduces it, and the truth may lie anywhere within it (RFC 7679, 3.7.3). What is not known is not bounded, and every
-figure that rests on it may be anything. Where messages were faster than the links on their way (`line_time`), what the
-links and the waits on them would have added is such an unknown.
+A one-way time is read off two clocks. The error of their difference has a bound, not a spread: no averaging reduces it,
+and the truth may lie anywhere within it (RFC 7679, 3.7.3). Where no bound is known, every figure that rests on it may
+have any value. Where messages were faster than the links on their way (`line_time`), the time of the links and the
+waits on them is such an unknown.
 
-A network that an agent plays is late itself, and of how much every frame was is stored: what a figure would be without
-that is another that it may be (`without_lateness`).
+A network that an agent plays is late itself, and the lateness of every frame is stored: the range includes the figure
+without it (`without_lateness`).
 """
 
 from __future__ import annotations

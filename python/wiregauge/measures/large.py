@@ -77,8 +77,8 @@ _REASONS: dict[str, Callable[[FlowResult], float]] = {
 }
 """Reasons to show a flow in full, with the figure by which flows are ranked; flows with 0 are not chosen.
 
-Whatever happened to any message happened to one of a flow that is told in full, and a percentile that any flow
-supports is one that such a flow does: what tables say of "no flow" is true of all.
+Any event of a message appears in a flow that is shown in full, and a percentile that any flow supports is supported by
+such a flow: a statement of tables on "no flow" is true of all.
 """
 
 

@@ -1,8 +1,8 @@
 """Ranges of judged figures with the lateness of a played network taken out.
 
-A frame that leaves late is late for whoever measures, and not by what the test describes. So a limit is decided only
-where the figure decides it either way: as it was measured, and with the lateness of every frame taken out. Lateness
-adds to a latency, and to what lies between arrivals it adds or takes.
+A frame that leaves late is an effect of the instrument and not of the network that the test describes. So a limit is
+decided only where the figure decides it either way: as it was measured, and with the lateness of every frame taken out.
+Lateness increases a latency; intervals between arrivals it may lengthen or shorten.
 """
 
 from __future__ import annotations

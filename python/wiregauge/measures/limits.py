@@ -1,9 +1,8 @@
 """The test's limits against the measures of one run: pass, fail, or undecided with the reason.
 
-The observed figure decides. It is undecided where there is no figure, where nothing was seen that could have worsened
-it, where values that the instrument did not see could turn a pass into a failure, or where the bound lies within what
-clocks, timestamps and links without the rate of the plan leave open. A failure that was seen is one whatever was not
-seen.
+The observed figure decides. It is undecided without a figure, without any event that could have worsened it, where
+values that the instrument missed could turn a pass into a failure, or where the bound lies within the uncertainty of
+clocks, timestamps and links without the rate of the plan. An observed failure is a failure whatever was missed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Planted faults that contradict the assumptions of bounds and schedules: one table, read by both.
 
-Each row is an assumption, what of a plan contradicts it, and what is done: refused by name, or told beside the answer
-because it stays true of what arrives. Clocks of a schedule that part are a figure to schedules, which are computed and
-judged with it. What is not here is counted: events of hosts, costs of reading clocks, drifting clocks and lines,
-wander, changes by temperature and ticks; or refused where it is read, in `crates/bound`: what no curve bounds.
+Each row is an assumption, the contradicting elements of a plan, and the consequence: refused by name, or reported with
+the answer because it stays true of frames that arrive. Diverging clocks of a schedule are a parameter of schedules,
+which are computed and judged with it. Effects that are not here are included in the calculation: events of hosts, costs
+of reading clocks, drifting clocks and lines, wander, changes by temperature and ticks; or refused where they are read,
+in `crates/bound`: those without a curve.
 """
 
 from __future__ import annotations

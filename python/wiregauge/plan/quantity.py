@@ -1,6 +1,6 @@
 """Times, rates and shares given outside a test, read by the parser of the test language only.
 
-Exactly or not at all: a number without a unit is refused, and so is what is no whole picosecond or bit/s.
+Values are exact or refused: a number needs a unit, and must be a whole number of picoseconds or bit/s.
 """
 
 from __future__ import annotations

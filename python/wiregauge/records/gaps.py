@@ -1,7 +1,8 @@
 """Gaps in the records of a run: where, when and why the instrument may have lost some.
 
 A message that did not arrive is lost only where its arrival would have been recorded. Full rings, full disks, torn
-segments, full socket buffers and agents that were killed leave gaps; what fell into one is unknown and not lost.
+segments, full socket buffers and agents that were killed leave gaps; messages that fell into one are unknown and not
+lost.
 """
 
 from __future__ import annotations

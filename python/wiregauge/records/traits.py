@@ -1,6 +1,6 @@
 """Traits of a bench that judging depends on, whatever the bench is called.
 
-A bench states its traits in the manifest and nobody looks at its name, so a new one is judged like those there are.
+A bench states its traits in the manifest and its name is not looked at, so a new one is judged like the others.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Data of the queue view: fill level of each switch port, from every record of the run, in bounded memory.
 
 A queue is the frames in a switch bound for a port, from arrival to first bit out. Records are read a batch at a time.
-How long a queue was is certain as soon as every frame that came until then has left, or is as many records ago as
-nothing stays: then it is reduced to the extremes of equal stretches of time, which stay exact whatever comes later.
+The length of a queue at an instant is final as soon as every frame that came until then has left, or is older than
+`BATCH` records: then it is reduced to the extremes of equal intervals, which stay exact.
 """
 
 from __future__ import annotations

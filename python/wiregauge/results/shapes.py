@@ -1,7 +1,7 @@
 """Data of the figures, computed here so that figures compute nothing: densities, boxes, tails, time courses.
 
 Every message is in each of them: single values where they are held, sketches of all where they are too many, and over
-time the extremes that are kept of the run.
+time the stored extremes of the run.
 
 Repeats of a point are pooled, except in the view against time, where each run has its own clock.
 """

@@ -1,7 +1,7 @@
 """Data of the views of a simulated run: frames at ports, queues, clocks. Computed here: figures compute nothing.
 
 Everything is bounded, however long the run: a timeline shows a few windows with a limited number of frames, a queue is
-reduced to the extremes of equal stretches of time. What is left out is counted and said.
+reduced to the extremes of equal intervals. Omissions are counted and stated.
 """
 
 from __future__ import annotations

@@ -139,8 +139,8 @@ class Judging:
     def _intervals(self, point: TrendPoint, before: Sequence[TrendPoint]) -> tuple[list[float], Estimate]:
         """95 % half-widths of the runs before, and the estimate of this one at the joint level.
 
-        The events of a share are taken to cluster everywhere as they do where they cluster most: a run without any
-        does not say how they come.
+        The events of a share are taken to cluster everywhere as they do where they cluster most: a run without any does
+        not show how they cluster.
         """
         if not self.events:
             return [_half(earlier.value) for earlier in before], self.joint[point.run]

@@ -1,9 +1,9 @@
 """The hop-by-hop times of messages, from the records of their way.
 
-A flow's way is known from the plan: which points of which nodes see a message, in which order. Records are put
-in that order and their differences are the steps. Of a message on two networks the way whose copy arrived first
-counts. Files may be far larger than memory: everything here asks for stretches of time, which a Parquet file in
-the order of time answers from few row groups, and never for more than `MOST_RECORDS` rows at once.
+A flow's way is known from the plan: which points of which nodes see a message, in which order. Records are put in that
+order and their differences are the steps. For a message on two networks the way whose copy arrived first counts. Files
+may be far larger than memory: all queries are for intervals of time, which a Parquet file in the order of time answers
+from few row groups, and never for more than `MOST_RECORDS` rows at once.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Store of the extremes that figures draw: exact minimum, maximum and count of each interval of every flow.
 
-It is built from the message table in one pass, kept in the run directory while the run is judged, and answers any
+It is built from the message table in one pass, stored in the run directory while the run is judged, and answers any
 window in any number of columns; docs/reference/run-directory.md has its layout.
 """
 

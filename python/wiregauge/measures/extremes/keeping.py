@@ -1,6 +1,6 @@
-"""The file of the extremes of a run: written while it is judged, read whenever something is drawn.
+"""The file of the extremes of a run: written while it is judged, read for figures.
 
-Its layout is in docs/reference/run-directory.md. It follows from the messages alone, so it is kept only where their
+Its layout is in docs/reference/run-directory.md. It follows from the messages alone, so it is stored only where their
 hash is known, and used only while that is the hash it was made from.
 """
 
@@ -37,9 +37,8 @@ _HEAD = {"flow": pl.UInt16, "to": pl.UInt16, "series": pl.Categorical, "level": 
 def keep(directory: Recorded, unkept: Callable[[str], object], *, held: bool = False) -> Recorded:
     """Writes the extremes of every run that lacks them into its directory, and lists them in its manifest.
 
-    `held`: the caller holds the directory. Where it may not be written, or somebody else holds it, nothing is kept:
-    whoever draws computes them. Returns the directory as it is then. Raises RunDirectoryError for files that cannot be
-    read.
+    `held`: the caller holds the directory. Where it may not be written, or another process holds it, nothing is stored:
+    figures compute them. Returns the directory as it is then. Raises RunDirectoryError for files that cannot be read.
     """
     if not directory.inventory.verified or directory.manifest.get("state") == "running":
         return directory

@@ -1,7 +1,8 @@
 """The message table of some flows as arrays: made once for all of them, cut for each.
 
-A query costs more than the few ten rows of a flow; so what is the same for every flow (a difference of two times, which
-message is lost) is asked once of the whole table, and a flow takes its part of the answer without a copy.
+A query costs more than the few ten rows of a flow; so expressions that are the same for every flow (a difference of two
+times, which message is lost) are evaluated once for the whole table, and a flow takes its part of the result without a
+copy.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Statistics of many series at once: those of one length are one table, and a call of NumPy does for all of them.
+"""Statistics of many series at once: those of one length form a table, which a single call of NumPy processes.
 
 A result that needs statistics of series is `Pending`: it lists its requests and turns the answers into the result. A
 `Batch` answers the requests of many flows together; each answer is the same as if the series were alone. A run of

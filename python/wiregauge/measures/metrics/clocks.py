@@ -1,8 +1,8 @@
 """Clocks of a run, and its messages in the time of one clock.
 
-Who measured them says how: two-way exchanges that are part of the run give every clock's offset from the reference over
-time; without them the manifest has one offset per run. What exchanges found is taken out of every timestamp of a
-message before anything is measured, so that no measure has to know of clocks; what remains is their uncertainty.
+Two-way exchanges that are part of the run give every clock's offset from the reference over time; without them the
+manifest has one offset per run. Offsets from exchanges are taken out of every timestamp of a message before anything is
+measured, so that no measure has to know of clocks; their uncertainty remains.
 """
 
 from __future__ import annotations

@@ -49,9 +49,8 @@ def read_wholes(
 ) -> dict[tuple[int, int], Whole]:
     """Full results of the sampled flows of a run by number and receiver; `one_in` holds their sampling factors.
 
-    Timestamps are in the time of the reference as far as `clocks` tell it.
-
-    Raises RunDirectoryError for files that cannot be read.
+    Timestamps are in the time of the reference where `clocks` correct them. Raises RunDirectoryError for files that
+    cannot be read.
     """
     flows = [flow for flow in plan.flows if flow.id in one_in]
     rows, path = directory.scan(plan.index), directory.sketches(plan.index)

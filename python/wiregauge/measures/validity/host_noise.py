@@ -188,7 +188,7 @@ def _swallowing(run: RunResult) -> list[str]:
 def _differences(directory: Recorded, run: RunResult) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Counter changes by counter, key and node between samples (`since`, `time`), ps; and all sample times by node.
 
-    Agents write what changed only: a look at which a counter is not written found it unchanged.
+    Agents write changes only: a counter that is absent from a sample is unchanged.
     """
     empty = {"time": pl.Int64, "since": pl.Int64, "node": pl.String, "counter": pl.String, "key": pl.String}
     path = directory.noise(run.plan.index)

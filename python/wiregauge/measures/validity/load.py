@@ -16,8 +16,8 @@ LOAD_DEGRADED, LOAD_INVALID = 0.01, 0.10
 def load_account(run: Evidence) -> Check:
     """Checks which part of the background load arrived at its destination.
 
-    A queue without room is loaded, and what it drops is the network's to lose; what reaches neither a full queue nor
-    its end has loaded nothing behind where it was lost.
+    A full queue is loaded, and its drops are losses of the network; frames that reach neither a full queue nor their
+    destination loaded nothing behind the place of their loss.
     """
     accounts = load_accounts(run.plan.injects, run.agents)
     uncounted = [account for account in accounts if not account.receiver]

@@ -174,8 +174,8 @@ def _slightly_back(
 ) -> tuple[Grade, str, str]:
     """The grade of captures whose times go back no further than queues cause, with observation and reason.
 
-    Queues do it again and again. What happens once or twice in a capture is a clock as likely as a queue, and what it
-    makes wrong is held against what was measured.
+    Queues do it again and again. One or two times in a capture are as likely from a clock, and the possible error is
+    compared with the measured times.
     """
     told = f"frames of a capture out of order: {', '.join(f'{name} by up to {ms:.4g} ms' for name, ms in back.items())}"
     rarely = [name for name, tap in turned.items() if 0 < known(tap.turns) <= OF_A_CLOCK]

@@ -1,10 +1,9 @@
 """Timestamp sources of a run, and the error of its timestamps.
 
-A timestamp is as good as the clock it is read from and as near to what it stands for as whoever takes it. The end of a
-measure says which: what is measured from application to application, or from driver to driver, is timestamped where it
-happens, and only the reading of the clock is uncertain. What a tap saw stands for the wire. Where an interface
-timestamps by a clock of its own, its times were placed on the host's by readings of both, and are uncertain by how
-well that went.
+A timestamp is as good as the clock it is read from and as near to its event as the place where it is taken. The end of
+a measure says which: times from application to application, or from driver to driver, are timestamped where they
+happen, and only the reading of the clock is uncertain. Times of taps stand for the wire. Where an interface timestamps
+by a clock of its own, its times were placed on the host's by readings of both, with the uncertainty of that placement.
 """
 
 from __future__ import annotations

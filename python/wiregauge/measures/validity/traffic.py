@@ -157,8 +157,7 @@ class Entered:
 def entries(agents: Mapping[str, AgentReport], entry: RunEntry) -> tuple[Entered, ...]:
     """Frames seen by the first port behind each end system, where the bench can look at it.
 
-    Elsewhere only a load of which nothing at all arrived is known not to have entered: anything more the network may
-    have lost.
+    Elsewhere only a load without any arrival is known not to have entered: anything else the network may have lost.
     """
     ports = entry.first_ports or {}
     # Frames that a network which is played took from all its ports; None where none is.
@@ -190,7 +189,7 @@ def entries(agents: Mapping[str, AgentReport], entry: RunEntry) -> tuple[Entered
 def offered_loads(plan: RunPlan, agents: Mapping[str, AgentReport], entry: RunEntry) -> tuple[Load, ...]:
     """Background load as planned and as it entered the network (RFC 2285, 3.5).
 
-    That is what its agents report to have handed over, less what the first port never saw.
+    The latter is the count that its agents report as handed over, minus the frames that the first port never saw.
     """
     found = []
     entered = {one.end_system: one.share for one in entries(agents, entry)}
