@@ -21,7 +21,7 @@ from wiregauge.plan.quantity import QuantityError, share, time_ns
 __all__ = ["AlarmError", "AlarmExit", "AlarmLimit", "Alarms", "Incident"]
 
 MOST_KEPT: Final = 1_000
-"""Incidents of a run that its entry names; more are counted."""
+"""Number of incidents that a run's entry lists; further ones are counted only."""
 _WRITTEN: Final = re.compile(r"\s*([a-z0-9_.-]+)\s*(<=|>=)\s*(\S.*?)\s*")
 _COUNTS: Final = ("lost", "duplicated")
 _TIMES: Final = ("p50", "p99", "mean", "max")

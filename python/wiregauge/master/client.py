@@ -325,7 +325,7 @@ class Agent:
                 return
             finally:
                 stream.cancel()
-            # Whoever looks on counts how long nothing was heard.
+            # The caller counts how long the agent was silent.
             if over.wait(_RETRY_S):
                 return
 
@@ -521,7 +521,7 @@ class Agent:
             raise self._is_gone() from error
 
     def _there(self, seconds: float) -> None:
-        """Asks for a sign of life, whatever else the agent is at."""
+        """Requests a sign of life, even while the agent is busy. Raises AgentLostError without one."""
         call = self._channel.unary_unary(
             f"{_SERVICE}ReadClock",
             request_serializer=pb.ReadClockRequest.SerializeToString,

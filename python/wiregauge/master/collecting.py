@@ -34,7 +34,7 @@ class Collected:
         }
 
     def done(self) -> None:
-        """Everything has come: from now on the folder counts as whole."""
+        """Marks the folder as complete."""
         self._place.mkdir(parents=True, exist_ok=True)
         (self._place / WHOLE).touch()
 

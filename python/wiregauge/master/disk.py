@@ -66,7 +66,7 @@ def _records(run: Run) -> int:
 
 
 class DiskBound:
-    """Ends a campaign before its directory comes to more than `most` bytes."""
+    """Ends a campaign before its directory exceeds `most` bytes."""
 
     def __init__(self, most: int) -> None:
         self.most = most

@@ -173,7 +173,7 @@ class _Server(ThreadingMixIn, WSGIServer):
 
 
 def _hang_up(request: socket.socket) -> None:
-    """Whoever reads from or writes to it goes on at once, with an error."""
+    """Shuts the connection down, so that pending reads and writes end with an error."""
     with contextlib.suppress(OSError):
         request.shutdown(socket.SHUT_RDWR)
 

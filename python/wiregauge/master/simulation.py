@@ -67,7 +67,7 @@ class SimulatedRun:
 
 
 class Simulator(Protocol):
-    """Whoever takes a run from its plan to its tables."""
+    """Takes a run from its plan to its tables, in this process or another."""
 
     def __call__(self, directory: RunDirectory, position: int, watch: Watch) -> SimulatedRun | None:
         """Simulates and tracks a run; returns None when it was stopped before it began.

@@ -20,7 +20,7 @@ STATISTICS = ("min", "mean", "sd", "mad", *QUANTILES, "max")
 
 
 def flow_quantities(flow: FlowResult) -> Iterator[Quantity]:
-    """Every figure of a flow: all statistics of its series, then what is one figure per flow."""
+    """Every figure of a flow: all statistics of its series, then the single figures."""
     for name in SERIES:
         summary = flow.summaries.get(name)
         if summary is not None:

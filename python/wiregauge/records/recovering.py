@@ -52,7 +52,7 @@ def recover(directory: RunDirectory) -> bool:
             f"({error.reason}); copy the directory to such a place and name the copy"
         ) from error
     try:
-        # Somebody else may have finished it between the look and the lock.
+        # Another process may have finished it between the look and the lock.
         directory.manifest = RunDirectory.open(directory.root).manifest
         if not _is_unfinished(directory):
             return False

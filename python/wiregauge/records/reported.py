@@ -121,7 +121,7 @@ class InterfaceReport(_Reported, frozen=True):
 
 
 class Distribution(_Reported, frozen=True):
-    """Some figures of a distribution, ns."""
+    """Selected statistics of a distribution, ns."""
 
     p50: float | None = None
     p99: float | None = None

@@ -37,7 +37,7 @@ def resumed(root: Path) -> RunDirectory:
     directory = RunDirectory.open(root)
     directory.hold()
     try:
-        # Somebody else may have worked on it between the look and the lock.
+        # Another process may have changed it between the look and the lock.
         directory.manifest = RunDirectory.open(root).manifest
         missing = missing_runs(directory)
         if not missing:

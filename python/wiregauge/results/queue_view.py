@@ -298,7 +298,7 @@ def extremes(stretch: Integers, size: Integers, count: Integers) -> Integers:
 
 
 def apart(at: Integers, most: int) -> Integers:
-    """Instants in their order, of which the first is left in each of `most` equal stretches that has any."""
+    """Instants in order, reduced to the first of each of `most` equal intervals that has any."""
     if len(at) <= most:
         return at
     stretch = (at - at[0]) * (most - 1) // max(int(at[-1] - at[0]), 1)

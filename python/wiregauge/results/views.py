@@ -86,7 +86,7 @@ class ClockShape:
 
 @dataclass(frozen=True, slots=True)
 class Views:
-    """Everything the views draw; empty where a bench keeps no records in the network."""
+    """The data of all views; empty where a bench keeps no records in the network."""
 
     run: RunPlan | None = None
     """The run that is drawn."""

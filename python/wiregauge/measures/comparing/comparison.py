@@ -68,7 +68,7 @@ class Shift:
 
     @property
     def weight(self) -> tuple[bool, float]:
-        """Sorts figures by how far they moved; the greatest value, which scatters most, comes last."""
+        """Sort key of figures by relative shift; the maximum, which scatters most, comes last."""
         return self.statistic != TAIL, self.relative
 
     @property

@@ -57,7 +57,7 @@ def keep(directory: Recorded, unkept: Callable[[str], object], *, held: bool = F
             _write(directory, own, run)
         own.save()
     except (RunDirectoryError, OSError) as error:
-        # Somebody else's lock or a disk that refuses spoils no answer.
+        # A foreign lock or a disk that refuses makes no answer wrong.
         if isinstance(error, OSError):
             unkept(f"{directory.path}: extremes are not kept ({error.strerror or error}); {cure_for(error)}")
         return directory

@@ -19,7 +19,7 @@ Flags = NDArray[np.bool_]
 COLUMNS = {"receive_period": "rx_app", "bag_spacing": "tx_wire"}
 """The column of the message table that is sorted for each measure."""
 HELD = 1 << 16
-"""Instants that are held back, since one of a later batch may lie before them."""
+"""Number of instants that are held back, since one of a later batch may lie before them."""
 
 
 class Spaced:

@@ -285,7 +285,8 @@ def _exchanged(directory: Recorded, plan: RunPlan) -> tuple[dict[str, OffsetTrac
                 stated=synchronise.asymmetry_ns is not None,
                 drift=track.drift,
                 drift_uncertainty=track.drift_uncertainty,
-                # Everywhere, and not only where a picture looks: a step is as narrow as two exchanges are apart.
+                # The maximum over the whole run, not only at the points of a figure: a step is as narrow as
+                # two exchanges are apart.
                 uncertainty=track.greatest_uncertainty(*grid[[0, -1]]),
                 t=grid,
                 offset=track.offset_at(grid),

@@ -15,5 +15,5 @@ def present(column: pl.Series) -> pl.Series:
 
 
 def ascending(times: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Sorted, which they nearly always are."""
+    """The times sorted; they nearly always are already."""
     return times if bool((times[1:] >= times[:-1]).all()) else np.sort(times)

@@ -67,7 +67,7 @@ class Size:
 
     @property
     def text(self) -> str:
-        """In a title or a legend."""
+        """The size for a title or a legend."""
         return f"{self.tick} B" if self.payload or self.frames[1] else "payload unknown"
 
 
@@ -121,7 +121,7 @@ class FlowPlan:
     priority: int = 0
     """Priority of its VLAN tag; 0 without one."""
     link_priority: LinkPriority | None = None
-    """Which priority switches give its frames, where they are a virtual link's."""
+    """Priority that switches give its frames, where they are a virtual link's."""
     least_ns: float = 0.0
     """Least time that the links on its way take, ns, without anything between them."""
     is_periodic: bool = False
@@ -155,12 +155,12 @@ class FlowPlan:
 
     @property
     def size(self) -> Size:
-        """How large its messages are."""
+        """Size of its messages."""
         return Size(self.payload or 0, self.frames or (0, 0))
 
     @property
     def name(self) -> str:
-        """Its number, and its receiver where there are several."""
+        """The flow's number, and its receiver where there are several."""
         return f"{self.id} to {self.destination}" if self.multicast else str(self.id)
 
 

@@ -77,7 +77,7 @@ class PairLatency:
     values: Sketch | None = field(default=None, repr=False, compare=False)
     """Sketch from which repeats are pooled, for a pair that is no measure."""
     n_effective: float | None = field(default=None, repr=False, compare=False)
-    """Independent values behind the mean of a single run, of such a pair."""
+    """Effective number of values behind the mean of a single run, for such a pair."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ class Percentile:
     high: float | None
     needed: int
     worth: float | None = None
-    """Independent values behind the interval of a single run; None for repeats."""
+    """Effective number of values behind the interval of a single run; None for repeats."""
     interval_needs: int | None = None
     """Number of values that a single run too short for any interval would need."""
 

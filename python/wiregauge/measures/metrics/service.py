@@ -172,7 +172,7 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Everything above, of one flow at one receiver."""
+    """The complete service of one flow at one receiver."""
 
     losses: Losses
     reordering: Reordering

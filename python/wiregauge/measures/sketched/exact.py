@@ -194,7 +194,7 @@ def _worth(
     sketch: Sketch,
     gain: float,
 ) -> float:
-    """Independent values that all are worth for a percentile."""
+    """Effective number of all values for a percentile."""
     sampled = sample.percentiles.get(name)
     own = sampled.worth if sampled is not None else None
     worth = own if own is not None else (sample.n_effective or 1.0)

@@ -35,7 +35,7 @@ class Recount:
         self._last: pl.DataFrame | None = None
 
     def take(self, rows: pl.DataFrame) -> None:
-        """Some messages, after all before them."""
+        """Adds messages that follow all those added before."""
         life = pl.col("life") if "life" in rows.columns else pl.lit(0)
         table = rows.select("sequence", "tx_app", life=life, **self._values)
         for name in self._values:

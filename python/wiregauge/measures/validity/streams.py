@@ -150,7 +150,7 @@ def _dropped_between(account: LoadAccount, fate: LoadFate) -> dict[str, int]:
     unmet = max(0, fate.left - account.distinct - account.duplicates - account.corrupted)
     beside = {
         BEFORE_NETWORK: max(0, (account.sent or 0) - fate.entered),
-        # Whoever is too slow has been loaded.
+        # A receiver that is too slow was loaded all the same.
         "ring-full": min(unmet, account.missed),
         BEHIND_NETWORK: max(0, unmet - account.missed) if account.receiver else 0,
     }

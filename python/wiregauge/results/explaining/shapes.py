@@ -59,7 +59,7 @@ class LadderShape:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedShape:
-    """Everything drawn of one flow."""
+    """The data of all figures of one flow."""
 
     found: FlowExplained
     series: CourseShape
