@@ -68,7 +68,7 @@ class AlarmLimit:
         return cls(measure, _value(measure, value, text), f"{measure} <= {value}")
 
     def is_of(self, run: Run) -> bool:
-        """Whether a flow of this run has live figures of it."""
+        """Whether a flow of this run has live figures of the measure."""
         relayed = {relay.flow for relay in run.relays}
         tested = [flow.id for flow in run.flows if not flow.exchange]
         name = self.measure.partition(".")[0]

@@ -72,7 +72,7 @@ def run_on_agents(
     one_clock: bool,
     lookout: Lookout | None = None,
 ) -> None:
-    """Runs every run of the plan, until one does not come to its end; `lookout` may bring that about.
+    """Runs every run of the plan, until one fails to end; `lookout` may cause that.
 
     Raises Interrupted, BenchError, or RunDirectoryError for a failing disk. The bench is closed in any case.
     """

@@ -85,7 +85,7 @@ class AgentLostError(BenchError):
 
 
 class StartMissedError(AgentLostError):
-    """The start time had passed when an agent heard of it."""
+    """The start time had passed when an agent received it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ _SHARE_OF_SEGMENTS: Final = _SEGMENT_BYTES / (_SEGMENT_BYTES + _KEPT_BYTES)
 
 
 class DiskExit(Interrupted):
-    """The run directory has come to its bound."""
+    """The run directory has reached its size bound."""
 
 
 def size_of(text: str) -> int:

@@ -63,7 +63,7 @@ class Distribution:
 
 
 def distribution(flow: FlowResult, name: str) -> Distribution | None:
-    """The distribution of a measure; None where the flow has no value of it."""
+    """The distribution of a measure; None where the flow has no values."""
     if flow.sampled is None:
         series = flow.series.get(name)
         return Distribution(series.value) if series is not None and len(series.value) else None

@@ -44,7 +44,8 @@ def evaluate(directory: Recorded, in_full: Collection[int] = ()) -> Judgement:
 def _state(manifest: Mapping[str, object]) -> tuple[str, str | None]:
     state, reason = str(manifest.get("state")), manifest.get("reason")
     if state == "running":
-        # A killed testmaster is told from a running one by the directory's lock only, which `open` looks at.
+        # Only the directory's lock distinguishes a killed testmaster from a running one; whoever opens it
+        # checks that.
         return state, "its testmaster has not finished it"
     return state, str(reason) if reason else None
 

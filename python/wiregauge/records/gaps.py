@@ -152,7 +152,7 @@ def _silent(directory: RunDirectory, run: Run, entry: RunEntry) -> Iterator[Gap]
 
 
 def _carried(network: AgentReport, nodes: Sequence[str]) -> Iterator[Gap]:
-    """Frames that an agent that was the network lost on their way into it or out of it, which no switch did."""
+    """Gaps from frames that a network's agent lost on their way into it or out of it, outside of any switch."""
     lost = network.intake.lost if network.intake is not None else 0
     if lost:
         yield {

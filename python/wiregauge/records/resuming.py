@@ -22,7 +22,7 @@ _TABLES: Final = ("messages", "passages", "sketches")
 
 
 def missing_runs(directory: RunDirectory) -> list[int]:
-    """The runs of the plan that have not come to their end, by index."""
+    """Indices of the plan's runs that are not complete."""
     complete = {entry["index"] for entry in directory.runs if entry["state"] == "complete"}
     return [run.index for run in directory.plan.runs if run.index not in complete]
 

@@ -257,7 +257,7 @@ def _any_gone(directory: Recorded, run: RunPlan, rows: pl.LazyFrame) -> bool:
 
 
 def _parted(frame: pl.DataFrame) -> Mapping[int, list[pl.DataFrame]]:
-    """The rows by flow. The table is in the order of flows, so that each is a piece of it, or few."""
+    """The rows by flow: for each its slices, one or few, since the table is ordered by flow."""
     numbers = frame["flow"].to_numpy()
     if not len(numbers):
         return {}

@@ -96,7 +96,7 @@ class Cost:
 
     @property
     def total_ns(self) -> float:
-        """All of it."""
+        """Sum of the three, ns."""
         return self.taking_ns + self.model_ns + self.handing_ns
 
 

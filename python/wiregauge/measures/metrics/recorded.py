@@ -84,7 +84,7 @@ class Recorded:
 
     @property
     def manifest(self) -> Mapping[str, object]:
-        """All of it."""
+        """The manifest of the run directory."""
         return self.directory.manifest
 
     @property

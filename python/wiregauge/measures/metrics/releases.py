@@ -122,7 +122,7 @@ def _release(
 ) -> ReleaseResult:
     name, frames = report.end_system, report.frames
     values = errors.of_host(names.index(name)) if name in names else np.empty(0)
-    # A table that ends before the run does is not all of it.
+    # A table that ends before the run is incomplete.
     if frames and len(values) == frames:
         return release_of(name, values, report.undelivered, report.access, quantiles)
     told = {"p50": report.p50_ns, "p99": report.p99_ns, "p99.9": report.p999_ns}

@@ -341,7 +341,7 @@ def conformity_of(part: Part, flow: FlowPlan, frames: Conformity | None = None) 
     if flow.both_networks and flow.skew_max_ns is not None:
         measured = part.frame
         skew = (measured["rx_wire_b"] - measured["rx_wire"]).abs().drop_nulls().to_numpy()
-        # A message of which the network delivered one copy has no skew: nothing of it is missing.
+        # A message of which the network delivered one copy has no skew, and its skew is not missing.
         alone = [pl.col(f"tx_wire{of}").is_not_null() & pl.col(f"rx_wire{of}").is_null() for of in ("", "_b")]
         whole = measured.height - int(measured.select(pl.any_horizontal(alone).sum()).item())
         found.append(

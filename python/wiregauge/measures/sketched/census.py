@@ -25,7 +25,7 @@ __all__ = ["BATCH", "PS", "Census", "Mark", "census"]
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Mark = tuple[str, float]
-"""A measure and a value of it, ns."""
+"""A measure, and a value in ns."""
 
 BATCH = 1 << 19
 """Rows of the message table that are held at once."""

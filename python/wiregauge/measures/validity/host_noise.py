@@ -25,9 +25,9 @@ __all__ = ["HostEvent", "NoiseRow", "NoiseView", "noise_events", "noise_view"]
 MOST_ROWS = 2_000_000
 """Rows of the series that are read."""
 MUCH = 5.0
-"""Times the median of a counter that is always busy, from which on there is much of it."""
+"""Factor over the median of a busy counter from which its change is an event."""
 LEAST = 20
-"""And as many of it, at least."""
+"""Least change of a busy counter that is an event."""
 MOST_DRAWN = 1_000
 """Marks of a line."""
 WORST = 20

@@ -152,7 +152,7 @@ def _of_stretch(run: Evidence, flow: FlowResult, since: float, begin: float, end
 
 
 def _offered(run: Evidence, port: PortPlan, since: float, until: float) -> float:
-    """Bits that can have come to a port from one instant to another, at most; ns."""
+    """The most bits that can have arrived at a port between two instants, ns."""
     bits = 0.0
     late = _latest_ns(run.agents)
     for flow in run.flows:

@@ -39,7 +39,7 @@ DROPPED_ON_PURPOSE: Final = (
 )
 """Drops of a modelled network where the test loads, limits or polices: a full queue is loaded."""
 BEFORE_NETWORK: Final = "before-network"
-"""Handed over by its host, and never come to the network that is played."""
+"""Frames handed over by their host that never reached the played network."""
 BEHIND_NETWORK: Final = "behind-network"
 """Handed to its receiver by the network that is played, and not counted there."""
 _BEFORE: Final = ("own-link", BEFORE_NETWORK)
