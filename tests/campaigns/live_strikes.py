@@ -61,15 +61,26 @@ def _process(target: str, folder: Path) -> int | None:
     return chosen[-1] if chosen else None
 
 
-def _cores(process: int) -> set[int]:
-    """The cores of a process's threads that have their own; else the first of the process."""
+def own_cores(process: int) -> set[int]:
+    """The cores of a process's threads that have their own."""
     found = set()
     with contextlib.suppress(OSError):
         for thread in Path(f"/proc/{process}/task").iterdir():
             cores = os.sched_getaffinity(int(thread.name))
             found |= cores if len(cores) == 1 else set()
-        found = found or {min(os.sched_getaffinity(process))}
     return found
+
+
+def cores(process: int) -> set[int]:
+    """The cores of a process's threads that have their own; else the first of the process."""
+    with contextlib.suppress(OSError):
+        return own_cores(process) or {min(os.sched_getaffinity(process))}
+    return set()
+
+
+def hog(core: int, seconds: float) -> subprocess.Popen[bytes]:
+    """A program of a priority above those of the network and the agents that keeps a core for that long, s."""
+    return subprocess.Popen([sys.executable, "-c", _HOG, str(core), str(_ABOVE), f"{seconds:.3f}"])
 
 
 def _pause_s(one: Strike) -> float:
@@ -91,9 +102,8 @@ def hit(one: Strike, process: subprocess.Popen[str], folder: Path) -> None:
         command = ["nsenter", f"--net=/proc/{struck}/ns/net", "ip", "link", *words]
         subprocess.run(command, capture_output=True, check=False)
     elif one.how == "STARVE":
-        for core in _cores(struck):
-            words = [str(core), str(_ABOVE), f"{_pause_s(one):.3f}"]
-            subprocess.run([sys.executable, "-c", _HOG, *words], check=True)
+        for core in cores(struck):
+            hog(core, _pause_s(one)).wait()
     else:
         number = signal.Signals[f"SIG{'STOP' if one.how == 'STAY' else one.how}"]
         with contextlib.suppress(ProcessLookupError):

@@ -166,7 +166,7 @@ WHOLE = {"complete": True, "intake": {"frames": 9, "moved": 0, "most_moved_ns": 
         (
             {"network": {**WHOLE, "intake": {**WHOLE["intake"], "lost": 2}}},  # type: ignore[dict-item]
             None,
-            "2 frames found no room where the network takes them",
+            "2 frames did not get into the network: no room, or not taken before its end",
         ),
         (
             {"network": {**WHOLE, "releases": [{"end_system": "sensor", "undelivered": 3}]}},

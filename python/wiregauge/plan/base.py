@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeVar
+import threading
+from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 
-__all__ = ["FlowId", "NodeIndex", "Picoseconds", "Plan", "Variant", "written"]
+__all__ = ["FlowId", "NodeIndex", "Picoseconds", "Plan", "Variant", "convert", "written"]
 
 T = TypeVar("T")
 Picoseconds = int
@@ -30,3 +31,22 @@ class Variant(Plan, frozen=True, tag_field="type"):
 def written(default: T) -> Any:
     """A field whose default is written as well."""
     return msgspec.field(default_factory=lambda: default)
+
+
+_FIRST_USE: Final = threading.Lock()
+_USED: Final[set[Any]] = set()
+
+
+def convert(raw: object, kind: type[T], *, str_keys: bool = False) -> T:
+    """`msgspec.convert` for types that several threads use. Raises msgspec.ValidationError.
+
+    msgspec (0.22) collects the fields of a type when it is first used, and the process crashes if a second thread uses
+    the type meanwhile. So one thread at a time uses a type for the first time.
+    """
+    if kind in _USED:
+        return msgspec.convert(raw, kind, str_keys=str_keys)
+    with _FIRST_USE:
+        try:
+            return msgspec.convert(raw, kind, str_keys=str_keys)
+        finally:
+            _USED.add(kind)

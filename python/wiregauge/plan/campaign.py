@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from wiregauge import _native
-from wiregauge.plan.base import FlowId, NodeIndex, Picoseconds, Plan, written
+from wiregauge.plan.base import FlowId, NodeIndex, Picoseconds, Plan, convert, written
 from wiregauge.plan.clusters import Cluster
 from wiregauge.plan.network import Attachment, Network, NetworkId, Switch, SwitchChange
 from wiregauge.plan.ptp import PtpDomain
@@ -361,7 +361,7 @@ def decode(raw: object) -> Campaign:
             f"plan schema {schema} is unknown to this wiregauge, which reads {_native.PLAN_SCHEMA}"
         )
     try:
-        campaign = msgspec.convert(raw, Campaign)
+        campaign = convert(raw, Campaign)
     except msgspec.ValidationError as error:
         raise PlanError(f"{error}; the file was not written by wiregauge or is damaged") from None
     _check(campaign)

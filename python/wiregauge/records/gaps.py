@@ -158,7 +158,7 @@ def _carried(network: AgentReport, nodes: Sequence[str]) -> Iterator[Gap]:
         yield {
             "node": None,
             "frames": True,
-            "cause": f"{lost} frames found no room where the network takes them",
+            "cause": f"{lost} frames did not get into the network: no room, or not taken before its end",
         }
     for port in network.releases:
         undelivered, name = port.undelivered, port.end_system

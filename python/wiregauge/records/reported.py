@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from wiregauge.plan import NETWORK
+from wiregauge.plan.base import convert
 
 Counter = int | None
 """A counter; None: not reported."""
@@ -659,9 +660,9 @@ class TrackedRun(_Reported, frozen=True):
 
 def read_entries(entries: object) -> dict[int, RunEntry]:
     """The entries of a manifest by run. Raises msgspec.ValidationError, which names the place, for other forms."""
-    return {entry.index: entry for entry in msgspec.convert(entries, list[RunEntry], str_keys=True)}
+    return {entry.index: entry for entry in convert(entries, list[RunEntry], str_keys=True)}
 
 
 def read_tracked(entries: object) -> dict[int, TrackedRun]:
     """The entries of `tracking.json` by run. Raises msgspec.ValidationError as `read_entries`."""
-    return {entry.index: entry for entry in msgspec.convert(entries, list[TrackedRun])}
+    return {entry.index: entry for entry in convert(entries, list[TrackedRun])}

@@ -98,8 +98,8 @@ class Unentered:
     """Frames that hosts sent and the network lost before its model had them."""
 
     reasons: Mapping[str, int]
-    """How many, by reason: `no-room` (for their bytes), `too-long` (for any line), `ring-full` (of a port: nobody saw
-    which)."""
+    """How many, by reason: `no-room` (no buffer, or no core to take them in before the end), `too-long` (for any line),
+    `ring-full` (of a port: nobody saw which)."""
     rows: tuple[Row, ...]
     """Those that are known one by one, by time, the first of them; `reason`: why."""
 

@@ -120,12 +120,40 @@ impl Hosts {
         self.cost.handed(begin, self.time(clock::realtime()));
     }
 
-    /// What the kernel has not taken by the end of the run it has refused.
+    /// Ends the run: what the kernel has not taken it has refused, and what has come and is not in the model is lost.
     pub(super) fn end(&mut self) {
         self.send();
+        self.lose_untaken();
         let Self { releases, crossings, .. } = self;
         for release in releases {
             while release.refuse_last(|row| crossings.push(row)) {}
+        }
+    }
+
+    /// Counts the messages that have come and that the model did not take in before its end: a thread without a core
+    /// leaves all of them.
+    fn lose_untaken(&mut self) {
+        let now = self.time(clock::realtime());
+        let Self { ports, nodes, epoch, intake, crossings, incoming, .. } = self;
+        let mut lose = |headers: &Headers, node, at| {
+            if headers.probe.is_some() {
+                intake.lost += 1;
+                crossings.push(headers.without_room(node, at));
+            }
+        };
+        incoming.drain(..).for_each(|frame| lose(&frame.headers, frame.node, frame.at));
+        let mut is_later = false;
+        while !is_later {
+            let came = ports.receive(|frame: PortFrame<'_>| {
+                let Some(at) = epoch.run_time(frame.at).filter(|at| *at >= RunTime::ZERO) else { return };
+                is_later = at > now;
+                if let Some(headers) = Headers::read(frame.bytes) {
+                    lose(&headers, nodes[frame.port], at);
+                }
+            });
+            if came.is_none() {
+                return;
+            }
         }
     }
 
