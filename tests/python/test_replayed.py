@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from wiregauge.records.reported import AgentReport, Intake, OverlongFrames
 from wiregauge.replay.playing import Compared, _missing, _releases, _unentered
 from wiregauge.replay.text import _compared, _interval
 
@@ -28,11 +29,14 @@ def test_nothing_is_not_equal(run: int, differing: int, told: str) -> None:
         (["left"], False, 0, "no frame came from a host"),
         (["entered"], False, 0, "is stored up to"),
         (["entered", "ended"], True, 3, "lost 3 of its records"),
+        (["entered", "ended"], True, None, "how many frames and records it lost is unknown"),
     ],
 )
-def test_what_a_replay_could_not_know_is_told(kinds: list[str], whole: bool, dropped: int, told: str) -> None:
-    entry: dict[str, Any] = {"network": {"records_dropped": dropped}}
-    said = _missing(entry, pl.DataFrame({"kind": kinds}), whole=whole, until_ns=1e6)
+def test_what_a_replay_could_not_know_is_told(
+    kinds: list[str], whole: bool, dropped: int | None, told: str
+) -> None:
+    network = AgentReport(records_dropped=dropped) if dropped is not None else None
+    said = _missing(network, pl.DataFrame({"kind": kinds}), whole=whole, until_ns=1e6)
     assert told in said
     assert bool(told) == bool(said)
 
@@ -61,10 +65,10 @@ def test_release_errors_of_a_replay_have_intervals_and_none_where_frames_are_few
 def test_frames_that_the_model_never_had_have_a_row_or_a_count_with_their_reason() -> None:
     row = {"time": 5_000_000, "flow": 1, "sequence": 7, "returning": False, "warm_up": False, "length": 68}
     rows = pl.DataFrame([row | {"node": 1, "kind": "no-room"}, row | {"node": 0, "kind": "entered"}])
-    entry: dict[str, Any] = {"network": {"intake": {"lost": 9}, "overlong": [{"frames": 3}]}}
-    found = _unentered(entry, rows, ["a", "b"])
+    network = AgentReport(intake=Intake(lost=9), overlong=(OverlongFrames(frames=3),))
+    found = _unentered(network, rows, ["a", "b"])
     assert found.reasons == {"no-room": 1, "too-long": 3, "ring-full": 5}
     assert found.frames == 9
     (one,) = found.rows
     assert (one["node"], one["reason"], one["flow"], one["sequence"]) == ("b", "no-room", 1, 7)
-    assert _unentered({}, rows.clear(), ["a", "b"]).frames == 0
+    assert _unentered(AgentReport(intake=Intake()), rows.clear(), ["a", "b"]).frames == 0

@@ -22,6 +22,7 @@ from wiregauge.plan import Run, as_json
 from wiregauge.records import RunDirectory, RunDirectoryError
 from wiregauge.records.directory import BESIDE
 from wiregauge.records.processing import checked_records
+from wiregauge.records.reported import AgentReport
 
 __all__ = [
     "LISTED",
@@ -145,7 +146,7 @@ class Replay:
 
 def replay_run(directory: RunDirectory, index: int, progress: Progress | None = None) -> Replay:
     """Replays a run. Raises CannotReplayError, RunDirectoryError, DamagedError, and the errors of `progress`."""
-    entry = next((run for run in directory.runs if run["index"] == index), None)
+    entry = directory.entries().get(index)
     if entry is None:
         raise CannotReplayError(f"{directory.root}: run {index} was not made")
     if directory.traits.switches != "model":
@@ -185,7 +186,7 @@ def replay_run(directory: RunDirectory, index: int, progress: Progress | None = 
             index=index,
             point=run.point,
             until_ns=until / 1e3,
-            missing=_missing(entry, rows, whole=bool(told["is_whole"]), until_ns=until / 1e3),
+            missing=_missing(entry.network, rows, whole=bool(told["is_whole"]), until_ns=until / 1e3),
             decisions=_compared(
                 _of_network(own, end_systems, until),
                 _of_network(replayed, end_systems, until),
@@ -197,15 +198,16 @@ def replay_run(directory: RunDirectory, index: int, progress: Progress | None = 
             departures=_compared(_departures(rows), _departures(stored["crossings"]), plan.network.names),
             releases=_releases(rows, plan.network.names, end_systems),
             handed=_handed(rows, own, end_systems, plan.network.names),
-            unentered=_unentered(entry, rows, plan.network.names),
+            unentered=_unentered(entry.network, rows, plan.network.names),
             otherwise=_otherwise(directory, run, simulated),
         )
 
 
-def _missing(entry: Mapping[str, Any], rows: pl.DataFrame, *, whole: bool, until_ns: float) -> str:
-    network = entry.get("network") or {}
-    dropped = int(network.get("records_dropped", 0) or 0)
+def _missing(network: AgentReport | None, rows: pl.DataFrame, *, whole: bool, until_ns: float) -> str:
+    dropped = network.records_dropped if network is not None else None
     told = []
+    if dropped is None:
+        told.append("the network left no report: how many frames and records it lost is unknown")
     if not (rows["kind"] == "entered").any():
         told.append("no frame came from a host: there was nothing to do once more")
     if not whole:
@@ -338,17 +340,16 @@ def _handed(
     )
 
 
-def _unentered(entry: Mapping[str, Any], rows: pl.DataFrame, names: Sequence[str]) -> Unentered:
-    network = entry.get("network") or {}
-    lost = int((network.get("intake") or {}).get("lost", 0) or 0)
-    known = rows.filter(pl.col("kind") == "no-room")
-    too_long = sum(int(one.get("frames", 0)) for one in network.get("overlong") or ())
+def _unentered(network: AgentReport | None, rows: pl.DataFrame, names: Sequence[str]) -> Unentered:
+    lost = network.intake.lost if network is not None and network.intake is not None else 0
+    single = rows.filter(pl.col("kind") == "no-room")
+    too_long = sum(one.frames for one in network.overlong) if network is not None else 0
     reasons = {
-        "no-room": known.height,
+        "no-room": single.height,
         "too-long": too_long,
-        "ring-full": max(lost - known.height - too_long, 0),
+        "ring-full": max(lost - single.height - too_long, 0),
     }
-    told = known.head(LISTED).rename({"kind": "reason"})
+    told = single.head(LISTED).rename({"kind": "reason"})
     return Unentered(
         {reason: count for reason, count in reasons.items() if count},
         tuple(_named(row, names) for row in told.iter_rows(named=True)),
