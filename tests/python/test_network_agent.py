@@ -336,7 +336,7 @@ def test_one_frame_in_ten_thousand_that_was_moved_is_no_error(tmp_path: Path) ->
 
 def test_a_limit_is_what_the_error_is_held_against(tmp_path: Path) -> None:
     late = unsupported(QUANTILES)
-    network = NetworkResult((ReleaseResult("sensor", 400, late, 1_200.0, 0),), 400)
+    network = NetworkResult(frames=400, releases=(ReleaseResult("sensor", 400, late, 1_200.0, 0),))
     evidence = {"switches": "model", "network": network}
     judgement = judged(tmp_path, late_ns=100)
     run = judgement.runs[0]

@@ -321,7 +321,7 @@ def test_pairs_of_repeats_without_a_measure_have_the_percentiles_of_all_values(s
 
 def test_the_mean_of_a_hop_has_an_uncertainty() -> None:
     def hop(mean: float, n: int = 100) -> Hop:
-        return Hop("sw1", 2, n, mean - 5, mean, None, mean + 5, 1.5, 1.0)
+        return Hop("sw1", 2, n, mean - 5, mean, 1.5, None, mean + 5, 1.0)
 
     (one,) = pool_hops([[hop(10.0)]])
     assert one.half_width is None, "a single run tells of no spread between runs"

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal, TypedDict
 from msgspec import Meta
 
 from wiregauge.calibrate.host_model import Prediction
+from wiregauge.files.typed_json import Count, Figure, filled, json_schema
 from wiregauge.identify import HostFit
-from wiregauge.results.typed_json import Count, Figure, filled, json_schema
 
 __all__ = ["INTERVALS", "host_json", "host_schema", "schema_path"]
 

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal, TypedDict
 
 from msgspec import Meta
 
+from wiregauge.files.typed_json import Count, json_schema
 from wiregauge.identify.service import Arrivals, Latency
 from wiregauge.identify.switches import Estimate, SwitchFit
-from wiregauge.results.typed_json import Count, json_schema
 
 __all__ = ["schema_path", "switch_json", "switch_schema"]
 

@@ -175,7 +175,7 @@ def _result(
         value=limit.value,
         written=limit.written,
         line=limit.line,
-        unit=figure.unit,
+        unit=_definition(figure.measure).unit,
         result=result,
         reason=reason,
         observed=figure.value,

@@ -7,11 +7,13 @@ keys are ignored. The forms are those of `agent.proto`, of `wg_sim::report` and 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 from msgspec.structs import replace
 
+from wiregauge.files.typed_json import Count
 from wiregauge.plan import NETWORK
 from wiregauge.plan.base import convert
 
@@ -244,16 +246,15 @@ _ETHER_TYPES = {
 class ForeignFrames(_Reported, frozen=True):
     """Frames of one kind that came from an end system and are neither messages nor load of the test."""
 
-    end_system: str = ""
-    """Empty: all that found no line of their own."""
-    ether_type: int = 0
-    frames: int = 0
-    bytes: int = 0
-    delivered: int = 0
-    """Copies that were handed to end systems."""
-    line_ns: int = 0
-    """Sum of the times for which they occupied lines and media of the network, ns."""
-    dropped: dict[str, int] = {}
+    end_system: Annotated[str, Meta(description="they came from; empty: of all that are not listed")] = ""
+    ether_type: Annotated[Count, Meta(description="0: a frame that has a length there")] = 0
+    frames: Count = 0
+    bytes: Annotated[Count, Meta(description="destination address to FCS")] = 0
+    delivered: Annotated[Count, Meta(description="copies handed to end systems")] = 0
+    line_ns: Annotated[
+        Count, Meta(description="for which they had lines and media of hubs, all together")
+    ] = 0
+    dropped: dict[str, Count] = {}
 
     @property
     def kind(self) -> str:
@@ -272,8 +273,8 @@ class OverlongFrames(_Reported, frozen=True):
 
     end_system: str = ""
     interface: str = ""
-    frames: int = 0
-    longest: int = 0
+    frames: Count = 0
+    longest: Annotated[Count, Meta(description="bytes")] = 0
 
 
 class AgentReport(_Reported, frozen=True):

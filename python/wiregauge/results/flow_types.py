@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from math import isinf
-from typing import Annotated, Literal, NotRequired, TypedDict, cast
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
 from msgspec import Meta
 
+from wiregauge.files.typed_json import Count, Figure, From, Interval, as_json, filled
 from wiregauge.measures.flow_measures import HOPS, PAIRS, SERVICE, WITH_LOSS
 from wiregauge.measures.metrics import sampling
-from wiregauge.measures.metrics.judgement import FlowResult
+from wiregauge.measures.metrics.hops import Hop
+from wiregauge.measures.metrics.judgement import FlowResult, Loss
+from wiregauge.measures.metrics.service import Availability, Conformity, Deadline, Losses, Rates, Reordering
 from wiregauge.measures.metrics.summary import Summary
 from wiregauge.measures.quantities import percentile_names
+from wiregauge.measures.validity.calibration import Corrected
 from wiregauge.results.summary_types import (
     JitterShown,
     PairShown,
@@ -20,48 +24,12 @@ from wiregauge.results.summary_types import (
     ends,
     pair_shown,
 )
-from wiregauge.results.typed_json import Count, Figure, From, Interval, Positive, Share, filled
 
 OrLost = float | Literal["lost"] | None
 
 
 def _or_lost(value: float | None) -> OrLost:
     return "lost" if value is not None and isinf(value) else value
-
-
-class LossShown(TypedDict):
-    ratio: Share | None
-    low: Share
-    high: Share
-    one_sided: bool
-    assumption: Annotated[str | None, From(lambda loss: loss.assumption or None)]
-
-
-class HopShown(TypedDict):
-    switch: str
-    port: Count
-    n: Count
-    min: Annotated[Figure, From("minimum")]
-    mean: Figure
-    uncertainty: Annotated[Figure, From("half_width")]
-    p99: Figure
-    max: Annotated[Figure, From("maximum")]
-
-
-class CorrectedShown(TypedDict):
-    measure: Annotated[str, Meta(extra_json_schema={"enum": ["latency", "driver_latency"]})]
-    calibration: Annotated[str, From("constant.calibration")]
-    overhead_ns: Annotated[float, From("constant.overhead_ns")]
-    overhead_uncertainty_ns: Annotated[Positive, From("constant.uncertainty_ns")]
-    error_ns: Annotated[Figure, From("constant.error_ns")]
-    unresolved: bool
-    n: Count
-    min: Annotated[Figure, From("minimum")]
-    mean: Figure
-    p50: Figure
-    p99: Figure
-    max: Annotated[Figure, From("maximum")]
-    uncertainty: Figure
 
 
 class SampledShown(TypedDict):
@@ -129,7 +97,7 @@ class FlowMetShown(TypedDict):
     ]
     uncompared: NotRequired[Annotated[UncomparedShown | None, From(_uncompared)]]
     outcomes: dict[str, Count]
-    loss: LossShown
+    loss: Loss
     last_seen: dict[str, Count]
     drop_reasons: dict[str, Count]
     reorder_extent: Count
@@ -173,14 +141,36 @@ class FlowRestShown(TypedDict):
             dict[str, Annotated[list[OrLost], Meta(min_length=2, max_length=2)]], From(_with_loss_intervals)
         ]
     ]
-    hops: NotRequired[
-        Annotated[list[HopShown], From(lambda flow: [filled(HopShown, hop) for hop in flow[HOPS]])]
-    ]
-    corrected: NotRequired[list[CorrectedShown]]
+    hops: NotRequired[Annotated[list[Hop], From(lambda flow: [as_json(hop) for hop in flow[HOPS]])]]
+    corrected: NotRequired[list[Corrected]]
     redundant_discarded: NotRequired[Count]
     lost_copies: NotRequired[dict[str, Count]]
     sampled: NotRequired[Annotated[SampledShown | None, From(_sampled)]]
     goodput_bps: Annotated[Figure, From(_goodput)]
+
+
+def _service(name: str) -> From:
+    def found(flow: FlowResult) -> object:
+        part = getattr(flow[SERVICE], name, None)
+        return as_json(part) if part is not None else None
+
+    return From(found)
+
+
+def _conformity(flow: FlowResult) -> dict[str, Any] | None:
+    service = flow[SERVICE]
+    return {one.of: as_json(one) for one in service.conformity} if service is not None else None
+
+
+class ServiceShown(TypedDict):
+    """After the intervals of the single figures."""
+
+    load: NotRequired[Annotated[Rates | None, _service("rates")]]
+    losses: NotRequired[Annotated[Losses | None, _service("losses")]]
+    availability: NotRequired[Annotated[Availability | None, _service("availability")]]
+    reordering: NotRequired[Annotated[Reordering | None, _service("reordering")]]
+    deadline: NotRequired[Annotated[Deadline | None, _service("deadline")]]
+    conformity: NotRequired[Annotated[dict[str, Conformity] | None, From(_conformity)]]
 
 
 class BriefShown(TypedDict):
@@ -188,7 +178,7 @@ class BriefShown(TypedDict):
 
     unseen: list[str]
     outcomes: dict[str, Count]
-    loss: LossShown
+    loss: Loss
     late_sends: Count
     goodput_bps: Annotated[Figure, From(_goodput)]
 

@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import msgspec
 
+from wiregauge.files.typed_json import as_json, filled
 from wiregauge.measures.definitions import DEFINITIONS, SERIES, SINGLES
 from wiregauge.measures.large import are_many, large_run
 from wiregauge.measures.metrics.judgement import FlowResult, Judgement, PointResult, RunResult
@@ -22,18 +23,15 @@ from wiregauge.measures.validity.calibration import Citation, citations, correct
 from wiregauge.results.flow_types import (
     BRIEF,
     BriefShown,
-    CorrectedShown,
     FlowMetShown,
     FlowRestShown,
     FlowShown,
     ServedShown,
+    ServiceShown,
     brief_summary,
 )
-from wiregauge.results.run_types import CitationShown
-from wiregauge.results.service_types import service_shown
 from wiregauge.results.show_types import PooledShown, RunShown, Shown
 from wiregauge.results.summary_types import summary_shown
-from wiregauge.results.typed_json import filled
 
 
 def schema_path() -> Path:
@@ -113,7 +111,7 @@ def _shown(judgement: Judgement, listed: Callable[[Iterable[object]], object]) -
     return filled(
         Shown,
         judgement,
-        calibrations=[filled(CitationShown, citation) for citation in cited],
+        calibrations=[as_json(citation) for citation in cited],
         runs=runs,
         points=points,
     )
@@ -199,7 +197,7 @@ def _flow(flow: FlowResult, load_percent: int, cited: Sequence[Citation], names:
     }
     singles = {name: figure_of(flow, name) for name in names.singles}
     intervals = {f"{name}_interval": figure.interval for name, figure in singles.items()}
-    corrected = [filled(CorrectedShown, one) for one in corrections(flow, load_percent, cited)]
+    corrected = [as_json(one) for one in corrections(flow, load_percent, cited)]
     return cast(
         FlowShown,
         {
@@ -211,6 +209,6 @@ def _flow(flow: FlowResult, load_percent: int, cited: Sequence[Citation], names:
             **{key: singles[name].value for name, key in names.singles.items()},
             **filled(ServedShown, flow),
             **{name: list(ends) if ends is not None else None for name, ends in intervals.items()},
-            **service_shown(flow),
+            **filled(ServiceShown, flow),
         },
     )

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from msgspec import Meta
 
+from wiregauge.files.typed_json import Count, From, Grade, Verdict, json_schema
 from wiregauge.measures.definitions import (
     COUNTS,
     DEFINITIONS,
@@ -19,6 +20,10 @@ from wiregauge.measures.definitions import (
     SERIES,
     SINGLES,
 )
+from wiregauge.measures.metrics.judgement import Check, LimitResult, Load
+from wiregauge.measures.metrics.live_network import NetworkResult
+from wiregauge.measures.metrics.measured_clock import ClockResult
+from wiregauge.measures.validity.calibration import Citation
 from wiregauge.results.flow_types import (
     BRIEF,
     BriefShown,
@@ -26,21 +31,10 @@ from wiregauge.results.flow_types import (
     FlowRestShown,
     FlowShown,
     ServedShown,
+    ServiceShown,
 )
-from wiregauge.results.run_types import (
-    CheckShown,
-    CitationShown,
-    ClockShown,
-    ClusterShown,
-    CreditShown,
-    LimitShown,
-    LoadShown,
-    NetworkShown,
-    PtpDomainShown,
-)
-from wiregauge.results.service_types import ServiceShown
+from wiregauge.results.run_types import ClusterShown, CreditShown, PtpDomainShown
 from wiregauge.results.summary_types import PairRestShown, SummaryRestShown, SummaryShown
-from wiregauge.results.typed_json import Count, From, Grade, Verdict, json_schema
 
 _Caveat = Annotated[
     str | None,
@@ -58,14 +52,14 @@ class RunShown(TypedDict):
     verdict: Verdict
     caveat: _Caveat
     reasons: list[str]
-    checks: list[CheckShown]
-    limits: list[LimitShown]
+    checks: list[Check]
+    limits: list[LimitResult]
     unplanned: dict[str, Count]
-    loads: NotRequired[list[LoadShown]]
-    clocks: NotRequired[list[ClockShown]]
+    loads: NotRequired[list[Load]]
+    clocks: NotRequired[list[ClockResult]]
     network: NotRequired[
         Annotated[
-            NetworkShown | None, Meta(description="an agent that is the network: by how much it was late")
+            NetworkResult | None, Meta(description="an agent that is the network: by how much it was late")
         ]
     ]
     clusters: NotRequired[list[ClusterShown]]
@@ -107,8 +101,8 @@ class Shown(TypedDict):
     complete: Annotated[bool, Meta(description="every planned run was run to its end")]
     state: Annotated[str, Meta(description="state of the campaign in manifest.json")]
     reasons: list[str]
-    checks: Annotated[list[CheckShown], Meta(description="checks of the campaign as a whole")]
-    calibrations: NotRequired[list[CitationShown]]
+    checks: Annotated[list[Check], Meta(description="checks of the campaign as a whole")]
+    calibrations: NotRequired[list[Citation]]
     runs: list[RunShown]
     points: Annotated[list[PooledShown], Meta(description="repeats of a point taken together")]
 

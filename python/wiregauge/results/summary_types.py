@@ -7,12 +7,12 @@ from typing import Annotated, Any, NotRequired, TypedDict, cast
 
 from msgspec import Meta
 
+from wiregauge.files.typed_json import Count, Figure, From, Interval, filled
 from wiregauge.measures.definitions import QUANTILES
 from wiregauge.measures.metrics import sampling
 from wiregauge.measures.metrics.pairs import PairLatency
 from wiregauge.measures.metrics.percentiles import Percentile
-from wiregauge.measures.metrics.summary import Settling, Summary
-from wiregauge.results.typed_json import Count, Figure, From, Interval, Positive, filled
+from wiregauge.measures.metrics.summary import Repeats, Settling, Stationarity, Summary, Uncertainty
 
 
 def ends(found: Any) -> list[Any]:
@@ -30,45 +30,6 @@ def _intervals(found: PairLatency) -> dict[str, list[float | None]]:
     return {name: ends(one) for name, one in determined(found.percentiles).items()}
 
 
-class PartsShown(TypedDict):
-    sampling: Positive
-    clock: Positive
-    timestamp: Positive
-
-
-class RepeatsShown(TypedDict):
-    runs: Count
-    between_sd: Annotated[Positive, From("between")]
-    within_sd: Annotated[Figure, From("within")]
-
-
-class StationarityShown(TypedDict):
-    steady: bool | None
-    p: Figure
-    changes: Annotated[str, Meta(extra_json_schema={"enum": ["level", "tail"]})]
-    correlation_time: Annotated[float, Meta(ge=1)]
-    median_first_half: Annotated[float, From(lambda found: found.halves[0])]
-    median_second_half: Annotated[float, From(lambda found: found.halves[1])]
-
-
-class WithoutShown(TypedDict):
-    p50: Figure
-    p99: Figure
-    max: float
-
-
-def _without(settling: Settling) -> WithoutShown:
-    rest = settling.without
-    return {"p50": rest["p50"], "p99": rest["p99"], "max": settling.maximum_without}
-
-
-class SettlingShown(TypedDict):
-    n: Annotated[int, Meta(ge=1)]
-    min: Annotated[float, From("minimum")]
-    max: Annotated[float, From("maximum")]
-    without: Annotated[WithoutShown, From(_without)]
-
-
 class SummaryShown(TypedDict):
     """Besides the percentiles, which stand before `max`."""
 
@@ -84,7 +45,7 @@ class SummaryRestShown(TypedDict):
     uncertainty: Annotated[
         Figure, Meta(description="95 % half-width of the mean, ns"), From("uncertainty.total")
     ]
-    uncertainty_parts: Annotated[PartsShown | None, From("uncertainty")]
+    uncertainty_parts: Annotated[Uncertainty | None, From("uncertainty")]
     n_effective: Figure
     intervals: dict[str, Interval]
     percentiles_n_effective: NotRequired[dict[str, Figure]]
@@ -101,9 +62,9 @@ class SummaryRestShown(TypedDict):
         ]
     ]
     sd_interval: NotRequired[Interval | None]
-    repeats: NotRequired[RepeatsShown | None]
-    stationarity: NotRequired[StationarityShown | None]
-    settling: NotRequired[SettlingShown | None]
+    repeats: NotRequired[Repeats | None]
+    stationarity: NotRequired[Stationarity | None]
+    settling: NotRequired[Settling | None]
     excluded: dict[str, Count]
     negative: Count
 

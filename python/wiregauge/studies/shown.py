@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypedDict
 
 from msgspec import Meta
 
-from wiregauge.results.typed_json import Count, Figure, From, Grade, Positive, Verdict, filled, json_schema
+from wiregauge.files.typed_json import Count, Figure, From, Grade, Positive, Verdict, filled, json_schema
 from wiregauge.studies.beside import Beside
 from wiregauge.studies.carrying import RUNS, Carried
 from wiregauge.studies.effects import effects_of, moved_most, rests_on

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypedDict
 from msgspec import Meta
 
 from wiregauge._version import __version__
-from wiregauge.results.typed_json import Count, Positive, filled, json_schema
+from wiregauge.files.typed_json import Count, Positive, filled, json_schema
 from wiregauge.switching.catalogue import UNCARRIED
 from wiregauge.switching.results import Result
 from wiregauge.switching.session import Session

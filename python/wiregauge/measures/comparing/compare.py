@@ -344,7 +344,8 @@ def _completed(point: PointPair, flow: FlowComparison, rules: Rules, sides: _Sid
         side, made = _measure(name, point, pair, rules, sides, left)
         shifts |= {figure.shift.statistic: figure.shift for figure in made}
         mean, sd, greatest, *quantiles = (shifts[one] for one in wanted)
-        measures[name] = MeasureShift(name, *side, mean, sd, greatest, tuple(quantiles))
+        base, new, identical = side
+        measures[name] = MeasureShift(name, identical, base, new, mean, sd, greatest, tuple(quantiles))
     return replace(flow, measures=measures, in_full=True)
 
 
@@ -376,7 +377,7 @@ def _flow(point: PointPair, draft: _Draft, shifts: Sequence[Shift]) -> FlowCompa
     measures = {}
     for name, (base, new, identical) in draft.sides.items():
         mean, sd, greatest, *quantiles = (next(given) for _ in draft.statistics[name])
-        measures[name] = MeasureShift(name, base, new, identical, mean, sd, greatest, tuple(quantiles))
+        measures[name] = MeasureShift(name, identical, base, new, mean, sd, greatest, tuple(quantiles))
     shares = {name: ShareShift(name, *counts, next(given)) for name, counts in draft.counts.items()}
     named = {f"{m.measure}.{shift.statistic}": shift for m in measures.values() for shift in m.shifts}
     named |= {name: share.shift for name, share in shares.items()}

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Annotated, Literal
 
+from msgspec import Meta
+
+from wiregauge.files.typed_json import HIDDEN, Count, Figure, Key, Positive, Share
 from wiregauge.measures.comparing.thresholds import TAIL, Threshold
 from wiregauge.measures.definitions import SINGLES
 from wiregauge.measures.metrics.judgement import FlowResult, Judgement, PointResult
@@ -28,6 +31,9 @@ Basis = Literal[
 ]
 
 
+_PERCENTILES = Meta(extra_json_schema={"propertyNames": {"pattern": "^p[0-9.]+$"}})
+
+
 @dataclass(frozen=True, slots=True)
 class Shift:
     """The shift of one figure from base to new.
@@ -42,18 +48,18 @@ class Shift:
     maximum `detectable` is the share of messages that would have been found beyond all of the other side.
     """
 
-    statistic: str
+    statistic: Annotated[str, HIDDEN]
     base: Estimate
     new: Estimate
     shift: Estimate
     joint: Estimate
-    instrument: float
-    tolerance: float | None = None
-    written: str | None = None
+    instrument: Positive
+    tolerance: Annotated[Figure, Key("threshold")] = None
+    written: Annotated[str | None, HIDDEN] = None
     verdict: Verdict | None = None
     basis: Basis | None = None
-    chance: float | None = None
-    detectable: float | None = None
+    chance: Annotated[Figure, Key("p")] = None
+    detectable: Figure = None
     beyond: Beyond | None = None
 
     @property
@@ -82,12 +88,12 @@ class Beyond:
     """Messages above `value` (or at it, too: `within`) on either side; `clustered`: messages per independent event."""
 
     value: float
-    within: bool
-    base_count: int
-    base_n: int
-    new_count: int
-    new_n: int
-    clustered: float
+    within: Annotated[bool, Key("inclusive")]
+    base_count: Count
+    base_n: Count
+    new_count: Count
+    new_n: Count
+    clustered: Annotated[float, Meta(ge=1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +110,9 @@ class SweepShift:
 
     flow: str
     figure: str
-    points: int
-    decided: int
-    chance: float
+    points: Annotated[int, Meta(ge=2)]
+    decided: Count
+    chance: Annotated[Share, Key("p")]
     verdict: Verdict
 
 
@@ -114,24 +120,29 @@ class SweepShift:
 class Side:
     """A measure on one side: number of values, effective number for the median, and the extremes."""
 
-    n: int
+    n: Count
     n_effective: float
-    minimum: float
-    maximum: float
+    minimum: Annotated[float, Key("min")]
+    maximum: Annotated[float, Key("max")]
 
 
 @dataclass(frozen=True, slots=True)
 class MeasureShift:
     """One measure of a flow on both sides: mean, deviation, shift function. `identical`: identical values."""
 
-    measure: str
+    measure: Annotated[str, Key("unit", kind=Literal["ns"], read=lambda _: "ns")]
+    identical: bool
     base: Side
     new: Side
-    identical: bool
     mean: Shift
     sd: Shift
-    greatest: Shift
-    quantiles: tuple[Shift, ...]
+    greatest: Annotated[Shift, Key("max")]
+    quantiles: Annotated[tuple[Shift, ...], HIDDEN]
+
+    @property
+    def by_name(self) -> Annotated[dict[str, Shift], _PERCENTILES, Key("quantiles", after="max")]:
+        """The quantiles by their names."""
+        return {shift.statistic: shift for shift in self.quantiles}
 
     @property
     def shifts(self) -> tuple[Shift, ...]:
@@ -147,13 +158,13 @@ class MeasureShift:
 class ShareShift:
     """The change of a share of the sent messages. `clustered`: messages per independent event."""
 
-    counter: str
-    base_count: int
-    base_n: int
-    new_count: int
-    new_n: int
-    clustered: float
-    shift: Shift
+    counter: Annotated[str, Key("unit", kind=Literal["share"], read=lambda _: "share")]
+    base_count: Count
+    base_n: Count
+    new_count: Count
+    new_n: Count
+    clustered: Annotated[float, Meta(ge=1)]
+    shift: Annotated[Shift, Key(flat=True)]
 
     @property
     def counted(self) -> str:

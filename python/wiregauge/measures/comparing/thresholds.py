@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from wiregauge.files import nearest
+from wiregauge.files.typed_json import Positive
 from wiregauge.measures.definitions import DEFINITIONS, SERIES, SHARES
 from wiregauge.plan import quantity
 
@@ -38,11 +39,11 @@ class ThresholdError(ValueError):
 class Threshold:
     """The greatest change of a figure that does not matter: `value` in ns or as a share, or relative to the base."""
 
-    written: str
     flow: int | None
     measure: str
     statistic: str | None
-    value: float
+    written: str
+    value: Positive
     relative: bool
 
     def covers(self, flows: Sequence[int], measure: str, statistic: str | None) -> bool:

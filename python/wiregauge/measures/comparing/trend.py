@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta
 
 from wiregauge import stats
 from wiregauge.measures.comparing.compare import compare
@@ -38,7 +41,7 @@ the measure, and `lost`."""
 class TrendLimit:
     """A limit of the newest test on this figure, in its unit."""
 
-    bound: str
+    bound: Annotated[str, Meta(extra_json_schema={"enum": ["at-most", "at-least"]})]
     value: float
     written: str
 

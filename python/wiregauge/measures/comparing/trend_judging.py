@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from wiregauge import stats
+from wiregauge.files.typed_json import Count, Figure, Key
 from wiregauge.measures.comparing.comparison import Basis, Shift, Verdict
 from wiregauge.measures.comparing.judging import LEVEL, judge_shift, out_of_reach
 from wiregauge.measures.comparing.measured import widened
@@ -31,16 +32,16 @@ class TrendPoint:
     value of `compare`.
     """
 
-    run: int
-    n: int
+    run: Count
+    n: Count
     value: Estimate
     fit: bool
-    reference: float | None = None
+    reference: Figure = None
     shift: Estimate | None = None
-    tolerance: float | None = None
+    tolerance: Annotated[Figure, Key("threshold")] = None
     verdict: Verdict | None = None
     basis: Basis | None = None
-    detectable: float | None = None
+    detectable: Figure = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
+from msgspec import Meta
+
+from wiregauge.files.typed_json import HIDDEN, Figure, Key
 from wiregauge.measures.metrics.flow_plan import FlowPlan, RunPlan
 from wiregauge.measures.metrics.judgement import Series
 from wiregauge.stats import Bounded, Course, Peaks, Recurrence
@@ -21,6 +25,10 @@ __all__ = [
     "Step",
     "WorstMessage",
 ]
+
+
+CAUSES = ["none", "clock", "copy", "queue", "port", "link", "stack", "network", "relay", "unknown"]
+"""Where most of a message's excess came from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +52,20 @@ class Step:
     `usual_n` messages of the flow.
     """
 
-    kind: str
+    kind: Annotated[str, Meta(extra_json_schema={"enum": ["stack", "port", "link", "network", "relay"]})]
     title: str
     node: int
     port: int | None
-    start: float
-    took: float
-    usual: float | None
+    start: Annotated[float, Key("start_ns")]
+    took: Annotated[float, Key("took_ns")]
+    usual: Annotated[Figure, Key("usual_ns")]
     usual_n: int
-    apart: float | None = 0.0
-    """Bound of the offset between the clocks of its two ends, ns. None where they were not compared: then the
-    duration is not determined, and the excess only as far as neither clock drifts."""
+    apart: Annotated[
+        Figure,
+        Key("clocks_ns"),
+        Meta(description="by how much the clocks of its ends may be apart; null: nobody compared them"),
+    ] = 0.0
+    """None: the duration is not determined, and the excess only as far as neither clock drifts."""
 
     @property
     def excess(self) -> float:
@@ -72,7 +83,7 @@ class Partner:
     length: int
     node: int
     port: int
-    blocked: float
+    blocked: Annotated[float, Key("blocked_ns")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +102,7 @@ class Neighbour:
     """A message of the same flow sent just before or after; `value` None: it did not arrive."""
 
     sequence: int
-    value: float | None
+    value: Annotated[Figure, Key("value_ns")]
     outcome: str
 
 
@@ -103,21 +114,21 @@ class Clock:
     `manifest` (known to the testmaster, for the run as a whole).
     """
 
-    offset: float
-    usual: float
-    uncertainty: float
-    source: str
+    offset: Annotated[float, Key("offset_ns")]
+    usual: Annotated[float, Key("usual_ns")]
+    uncertainty: Annotated[float, Key("uncertainty_ns")]
+    source: Annotated[str, Meta(extra_json_schema={"enum": ["truth", "manifest", "exchange"]})]
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
     """An event at a node or affecting this frame; `at` in s, None where it is known for the run as a whole."""
 
-    at: float | None
+    at: Annotated[Figure, Key("at_s")]
     node: str
     text: str
     source: str
-    since: float | None = None
+    since: Annotated[float | None, HIDDEN] = None
     """Start of the interval where only an interval is known; it ends at `at`."""
 
 
@@ -126,9 +137,12 @@ class WorstMessage:
     """One of the messages with the longest latency (round trip of relayed flows), and where its time went."""
 
     sequence: int
-    sent_at: float
-    value: float
-    excess: float
+    sent_at: Annotated[float, Key("sent_s")]
+    value: Annotated[float, Key("value_ns")]
+    excess: Annotated[float, Key("excess_ns")]
+    cause: Annotated[str, Meta(extra_json_schema={"enum": CAUSES})]
+    sentence: str
+    mode: int | None
     steps: tuple[Step, ...]
     partners: tuple[Partner, ...]
     """The first partners; `partner_count` is the number of all, and sentences are about all."""
@@ -136,9 +150,6 @@ class WorstMessage:
     neighbours: tuple[Neighbour, ...]
     clock: Clock | None
     events: tuple[Event, ...]
-    mode: int | None
-    cause: str
-    sentence: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,15 +116,15 @@ def worst_messages(
                     sent / 1e12,
                     value,
                     excess,
+                    cause,
+                    message_sentence(sequence, value, excess, sentence, mode),
+                    mode,
                     own,
                     tuple(waits.first),
                     waits.count,
                     beside.get(sequence, ()),
                     clock,
                     events,
-                    mode,
-                    cause,
-                    message_sentence(sequence, value, excess, sentence, mode),
                 )
             )
         found_by_flow[key] = tuple(made)

@@ -50,8 +50,8 @@ def _hop(node: int, port: int, one: Sketch, names: Sequence[str], sample: Sequen
         one.n,
         one.minimum,
         one.mean,
+        same.half_width if same is not None else None,
         one.quantile(0.99) if stats.supported(one.n, 0.99) else None,
         one.maximum,
-        same.half_width if same is not None else None,
         same.bound if same is not None else 0.0,
     )

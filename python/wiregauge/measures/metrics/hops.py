@@ -11,12 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from wiregauge import stats
+from wiregauge.files.typed_json import HIDDEN, Count, Figure, Key
 from wiregauge.measures.metrics import sampling
 from wiregauge.measures.metrics.batching import Pending, SeriesRequest, SeriesStatistics
 from wiregauge.measures.metrics.judgement import Series
@@ -34,16 +36,16 @@ class Hop:
     """Passages of a flow's frames through a switch, by output port; residence times in ns."""
 
     switch: str
-    port: int
-    n: int
-    minimum: float
+    port: Count
+    n: Count
+    minimum: Annotated[float, Key("min")]
     mean: float
-    p99: float | None
-    maximum: float
-    half_width: float | None
+    half_width: Annotated[Figure, Key("uncertainty")]
     """Half-width of the mean's 95 % interval, ns, timestamp error included; None for under two values or no spread
     of repeats."""
-    bound: float
+    p99: Figure
+    maximum: Annotated[float, Key("max")]
+    bound: Annotated[float, HIDDEN]
     """The part of `half_width` that no averaging reduces: the timestamps."""
 
 
@@ -145,9 +147,9 @@ def _hop(switch: str, port: int, one: SeriesStatistics, timestamp_ns: float) -> 
         one.n,
         one.minimum,
         one.estimate.mean,
+        half + timestamp_ns if half is not None else None,
         one.percentiles["p99"].value,
         one.maximum,
-        half + timestamp_ns if half is not None else None,
         timestamp_ns,
     )
 
@@ -172,9 +174,9 @@ def _pooled(hops: Sequence[Hop]) -> Hop:
         n,
         min(hop.minimum for hop in hops),
         float(np.dot(weights, means)),
+        half + bound if half is not None else None,
         hops[0].p99 if len(hops) == 1 else None,
         max(hop.maximum for hop in hops),
-        half + bound if half is not None else None,
         bound,
     )
 

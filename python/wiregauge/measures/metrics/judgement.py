@@ -9,13 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from math import isfinite
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Annotated, Any, Literal, Protocol, TypeVar
 
 import numpy as np
+from msgspec import Meta
 from numpy.typing import NDArray
 
+from wiregauge.files.typed_json import HIDDEN, Count, Figure, Interval, Key, Positive, Share
 from wiregauge.measures.definitions import DEFINITIONS
+from wiregauge.measures.definitions.definition import Unit
 from wiregauge.measures.definitions.units import count_of
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, FlowPlan, RunPlan
 from wiregauge.measures.metrics.live_network import NetworkResult
@@ -54,6 +58,9 @@ class Grade(IntEnum):
         return self.name.lower().replace("_", " ")
 
 
+_Label = Annotated[
+    str, Meta(extra_json_schema={"enum": ["ok", "note", "degraded", "invalid", "not looked at"]})
+]
 INDEPENDENT = "if losses are independent"
 """Assumption of a bound on none (or all) of n: with loss bursts of ten on average the bound is ten times as high."""
 
@@ -62,13 +69,13 @@ INDEPENDENT = "if losses are independent"
 class Loss:
     """Share of messages lost with its 95 % bounds (one-sided when none or all were lost)."""
 
-    ratio: float | None
-    low: float
-    high: float
+    ratio: Share | None
+    low: Share
+    high: Share
     one_sided: bool
 
     @property
-    def assumption(self) -> str:
+    def assumption(self) -> Annotated[str, Key(after="one_sided", nullable=True)]:
         """The assumption behind the bounds; empty where the losses themselves show how they cluster."""
         return INDEPENDENT if self.one_sided else ""
 
@@ -208,16 +215,21 @@ class Load:
 
     on: str
     to: str
-    intended: float
-    offered: float | None
-    arrived: float | None = None
+    intended: Positive
+    offered: Figure
+    arrived: Figure = None
     """The part of it that arrived at `to`; None where it was not counted."""
-    sent_frames: int | None = None
-    arrived_frames: int | None = None
-    never_came: int | None = None
-    """Frames that reached neither `to` nor a queue without room: nothing was loaded by them."""
-    dropped: Mapping[str, int] | None = None
-    """Frames that did not arrive, and copies that went astray, by how; None where the bench does not see it."""
+    sent_frames: Count | None = None
+    arrived_frames: Count | None = None
+    never_came: Annotated[
+        Count | None, Meta(description="frames that reached neither their end nor a queue without room")
+    ] = None
+    dropped: Annotated[
+        Mapping[str, Count] | None,
+        Meta(
+            description="frames that did not arrive, and copies that went astray, by how; null: nobody saw it"
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,14 +237,14 @@ class Check:
     """One validity check: the limit, the observation, and a sentence for the reader when it did not hold."""
 
     name: str
-    title: str
+    title: Annotated[str, HIDDEN]
     limit: str
     observed: str
-    grade: Grade
+    grade: Annotated[Grade, Key(kind=_Label, read="grade.label")]
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LimitResult:
     """One limit of the test on one flow at one receiver in one run; figures in `unit`.
 
@@ -244,33 +256,39 @@ class LimitResult:
     flow: int | None
     to: str | None
     """The receiver; None for a limit on the run as a whole."""
-    subject: str
+    subject: Annotated[str, HIDDEN]
     """The judged flow in words, of a multicast flow with its receiver, or the run."""
     measure: str
-    bound: str
-    value: float
+    bound: Annotated[str, Meta(extra_json_schema={"enum": ["at-most", "at-least"]})]
     written: str
-    line: int
-    unit: str
+    value: float
+    observed: Figure = None
+    line: Annotated[int, HIDDEN]
+    unit: Unit
     result: Literal["pass", "fail", "undecided"]
-    reason: str = ""
-    observed: float | None = None
-    n: int = 0
-    low: float | None = None
-    high: float | None = None
-    missing: int = 0
-    """Values that are not in the figure because the instrument did not see them."""
-
-    of: str = ""
+    n: Count = 0
+    of: Annotated[str, Key(nullable=True)] = ""
     """Plural noun for the events that could have shown the figure; empty for values."""
-    among: int = 0
+    among: Count = 0
     """Number of these events."""
-    instrument: tuple[float, float] | None = None
-    """The range of the figure within the errors of clocks, timestamps and a late played network; None where they
-    leave nothing open."""
+    low: Annotated[float | None, HIDDEN] = None
+    high: Annotated[float | None, HIDDEN] = None
+    instrument: Annotated[
+        tuple[float, float] | None, Key(kind=Interval | None, read=lambda limit: _closed(limit.instrument))
+    ] = None
+    """The range of the figure within the errors of clocks, timestamps and a late played network, infinite where nothing
+    bounds it; None where they leave nothing open."""
+    missing: Count = 0
+    """Values that are not in the figure because the instrument did not see them."""
+    reason: str = ""
 
     @property
-    def holds(self) -> bool:
+    def interval(self) -> Annotated[Interval | None, Key(after="among")]:
+        """The 95 % interval; None where the figure has none."""
+        return [self.low, self.high] if (self.low, self.high) != (None, None) else None
+
+    @property
+    def holds(self) -> Annotated[bool, Key(after="missing")]:
         """Whether the limit certainly holds."""
         return self.result == "pass"
 
@@ -280,7 +298,7 @@ class LimitResult:
         return f"of {self.among} {self.of}" if self.of else ""
 
     @property
-    def margin(self) -> float | None:
+    def margin(self) -> Annotated[Figure, Key(after="result")]:
         """The margin to the bound; negative where it is exceeded. None without a figure."""
         if self.observed is None:
             return None
@@ -298,6 +316,11 @@ class LimitResult:
     def straddled(self) -> bool:
         """Whether the bound lies within the interval of the figure: another run may well decide otherwise."""
         return self.low is not None and self.high is not None and self.low <= self.value <= self.high
+
+
+def _closed(ends: tuple[float, float] | None) -> list[float | None] | None:
+    """An interval with None for an infinite end."""
+    return [end if isfinite(end) else None for end in ends] if ends is not None else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final
 
+from msgspec import Meta
+
+from wiregauge.files.typed_json import HIDDEN, Count, Figure, Key, Positive
 from wiregauge.measures.metrics.percentiles import Percentile
 from wiregauge.records.reported import ForeignFrames, OverlongFrames
 
@@ -24,6 +27,9 @@ __all__ = [
 RARE: Final = 0.001
 """Share of frames that p99.9 leaves out."""
 _SHOWN: Final = ("p50", "p99", "p99.9")
+_INTERVALS: Final = Meta(
+    description="95 % intervals of the percentiles by name; without single frames there are none"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +37,12 @@ class ReleaseResult:
     """Release error of frames towards an end system, ns: how much later than the model wanted they left."""
 
     end_system: str
-    frames: int
-    percentiles: Mapping[str, Percentile]
+    frames: Count
+    percentiles: Annotated[Mapping[str, Percentile], HIDDEN]
     """Percentiles by name; without intervals where only the agent's own summary is left."""
-    max_ns: float | None
-    undelivered: int
-    """Frames that the kernel did not take."""
-    access: str = ""
+    max_ns: Figure
+    undelivered: Annotated[Count, Meta(description="frames that the kernel did not take")]
+    access: Annotated[str, HIDDEN] = ""
     """Interface by which the kernel was given frames; empty in runs from before it was reported."""
 
     def value(self, statistic: str) -> float | None:
@@ -53,22 +58,22 @@ class ReleaseResult:
         return {name: self.percentiles[name] for name in _SHOWN}
 
     @property
-    def p50_ns(self) -> float | None:
+    def p50_ns(self) -> Annotated[Figure, Key(after="frames")]:
         """The median."""
         return self.value("p50")
 
     @property
-    def p99_ns(self) -> float | None:
+    def p99_ns(self) -> Annotated[Figure, Key(after="p50_ns")]:
         """The 99th percentile of the release error, ns; None with too few frames."""
         return self.value("p99")
 
     @property
-    def p999_ns(self) -> float | None:
+    def p999_ns(self) -> Annotated[Figure, Key(after="p99_ns")]:
         """The 99.9th percentile of the release error, ns; None with too few frames."""
         return self.value("p99.9")
 
     @property
-    def intervals_ns(self) -> dict[str, tuple[float | None, float | None]]:
+    def intervals_ns(self) -> Annotated[dict[str, tuple[Figure, Figure]], _INTERVALS, Key(after="max_ns")]:
         """The 95 % intervals of the percentiles shown, by name; those without one are absent."""
         return {
             name: (one.low, one.high)
@@ -87,12 +92,9 @@ class ReleaseResult:
 class Cost:
     """Processor time of the network per incoming frame, ns, without waiting."""
 
-    taking_ns: float
-    """Time of taking frames from the ports, ns."""
-    model_ns: float
-    """Time of the model of all switches and lines, records included, ns."""
-    handing_ns: float
-    """Time of handing frames over to the kernel, ns."""
+    taking_ns: Annotated[Positive, Meta(description="to take a frame out of the ports")]
+    model_ns: Annotated[Positive, Meta(description="for the model, with its records")]
+    handing_ns: Annotated[Positive, Meta(description="to hand frames to the kernel")]
 
     @property
     def total_ns(self) -> float:
@@ -100,23 +102,30 @@ class Cost:
         return self.taking_ns + self.model_ns + self.handing_ns
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkResult:
     """An agent that was the network, in a run."""
 
+    frames: Annotated[Count, Meta(description="taken from end systems")] = 0
+    moved: Annotated[Count, Meta(description="of these, whose instant the model had passed")] = 0
+    most_moved_ns: Count = 0
+    lost: Annotated[Count, Meta(description="that found no room")] = 0
+    """Those that were too long are among them."""
     releases: tuple[ReleaseResult, ...] = ()
-    frames: int = 0
-    """Taken from end systems."""
-    moved: int = 0
-    """Frames of these that came after the model had passed their instant, and entered it that much later."""
-    most_moved_ns: int = 0
-    lost: int = 0
-    """Frames that found no room, those that were too long among them."""
-    foreign: tuple[ForeignFrames, ...] | None = None
-    """Foreign frames; None: not counted."""
-    overlong: tuple[OverlongFrames, ...] = ()
-    cost: Cost | None = None
-    """Processor time per frame; None where it was not reported, or no frame came in."""
+    foreign: Annotated[
+        tuple[ForeignFrames, ...] | None,
+        Meta(
+            description="frames that are not of the test, by where they came from; null: nobody counted them"
+        ),
+    ] = None
+    overlong: Annotated[
+        tuple[OverlongFrames, ...], Meta(description="frames longer than any of Ethernet")
+    ] = ()
+    cost: Annotated[
+        Cost | None,
+        Meta(description="of a core, for each frame that was taken; waiting is not in it"),
+    ] = None
+    """None where it was not reported, or no frame came in."""
 
     @property
     def worst(self) -> ReleaseResult | None:

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wiregauge.files.typed_json import HIDDEN, Count, Figure, Key, Positive
 from wiregauge.stats import Moved
 
 __all__ = ["ClockResult", "WatchedClock"]
 
 Floats = NDArray[np.float64]
+_POINTS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetPoint:
+    """The offset of a clock at a time of its own, and the half-width of its interval."""
+
+    at_s: float
+    offset_ns: float
+    uncertainty_ns: Positive
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,28 +36,34 @@ class ClockResult:
     """`exchange`."""
     timestamps: str
     """`driver` or `application`: where the timestamps of the exchanges were taken."""
-    n: int
-    lost: int
+    n: Count
+    lost: Annotated[Count, Key("missing")]
     """Exchanges of which a timestamp is missing."""
-    delay: float
+    delay: Annotated[float, Key("delay_ns")]
     """Least delay there and back, ns."""
-    asymmetry: float
+    asymmetry: Annotated[Positive, Key("asymmetry_ns")]
     """Most that the fixed delays of the two directions were taken to differ by, ns."""
-    stated: bool
+    stated: Annotated[bool, Key("asymmetry_stated")]
     """Whether the test bounds the asymmetry; else it is the least delay."""
-    drift: float | None
-    drift_uncertainty: float | None
-    """ppm."""
-    uncertainty: float
+    drift: Annotated[Figure, Key("drift_ppm")]
+    drift_uncertainty: Annotated[Figure, Key("drift_uncertainty_ppm")]
+    uncertainty: Annotated[Positive, Key("uncertainty_ns")]
     """The most that the offset is uncertain by at any message of the run, ns."""
-    t: Floats = field(repr=False)
+    t: Annotated[Floats, HIDDEN] = field(repr=False)
     """Seconds of the node's clock."""
-    offset: Floats = field(repr=False)
-    half_width: Floats = field(repr=False)
-    trend: Floats = field(repr=False)
+    offset: Annotated[Floats, HIDDEN] = field(repr=False)
+    half_width: Annotated[Floats, HIDDEN] = field(repr=False)
+    trend: Annotated[Floats, HIDDEN] = field(repr=False)
     """Straight line through `offset`; ns, as both."""
-    moved: tuple[Moved, ...] = ()
+    moved: Annotated[tuple[Moved, ...], HIDDEN] = ()
     """Instants at which it was set or steered."""
+
+    @property
+    def offsets(self) -> Annotated[list[OffsetPoint], Key(after="uncertainty_ns")]:
+        """Points of the offset, as many as a figure needs."""
+        step = max(len(self.t) // _POINTS, 1)
+        each: Any = (column[::step].tolist() for column in (self.t, self.offset, self.half_width))
+        return list(map(OffsetPoint, *each))
 
 
 @dataclass(frozen=True, slots=True)

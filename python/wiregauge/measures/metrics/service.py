@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Annotated
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from wiregauge import stats
+from wiregauge.files.typed_json import HIDDEN, Count, Figure, Interval, Key, Positive
+from wiregauge.files.typed_json import Share as Ratio
 from wiregauge.measures.metrics import patterns, sampling
 from wiregauge.measures.metrics.arrays import Part
 from wiregauge.measures.metrics.arrivals import Arrivals
@@ -56,16 +59,16 @@ MOST_LENGTHS = 64
 class Share:
     """`count` of `n` with 95 % bounds of the share behind it."""
 
-    count: int
-    n: int
-    low: float
-    high: float
-    worth: float
-    most: int | None = None
+    count: Count
+    n: Count
+    low: Ratio
+    high: Ratio
+    worth: Annotated[Positive, Key("n_effective")]
+    most: Annotated[int | None, HIDDEN] = None
     """The count if it happened to all messages of unknown outcome; None without any. `high` is for that case."""
 
     @property
-    def ratio(self) -> float | None:
+    def ratio(self) -> Annotated[Ratio | None, Key(after="n")]:
         """The share; None of nothing."""
         return self.count / self.n if self.n else None
 
@@ -74,15 +77,15 @@ class Share:
 class Losses:
     """Losses of the measured part in the order of sequence (RFC 3357)."""
 
-    periods: int
-    longest: int
-    lengths: Mapping[int, int]
+    periods: Count
+    longest: Count
+    lengths: Annotated[Mapping[int, int], Key(kind=dict[str, Count])]
     """Loss periods by their length in messages; `MOST_LENGTHS` stands for all from there on."""
-    least_distance: int | None
+    least_distance: Count | None
     """Least difference of the sequence numbers of successive losses; None below two."""
-    shortest_clear: int | None
+    shortest_clear: Count | None
     """Fewest messages between two loss periods; None below two."""
-    longest_at_most: int | None = None
+    longest_at_most: Annotated[int | None, HIDDEN] = None
     """The longest period if all messages of unknown outcome were lost; None without any."""
 
 
@@ -90,13 +93,13 @@ class Losses:
 class Reordering:
     """Order of the first intact copies at the final destination (RFC 4737)."""
 
-    share: Share
-    extent_max: int
-    extent_mean: float | None
-    n_reordered: Mapping[int, int]
+    share: Annotated[Share, Key(flat=True)]
+    extent_max: Count
+    extent_mean: Figure
+    n_reordered: Annotated[Mapping[int, int], Key(kind=dict[str, Count])]
     """Messages that are n-reordered, for n = 1, 2, 3."""
-    n_max: int
-    late_time_max_ns: float | None
+    n_max: Count
+    late_time_max_ns: Figure
     """Longest time a reordered message came after the earliest with a higher number (RFC 4737, 4.3)."""
 
 
@@ -106,11 +109,11 @@ class Deadline:
 
     deadline_ns: float
     missed: Share
-    late: int
-    tardiness_mean_ns: float | None
+    late: Count
+    tardiness_mean_ns: Figure
     """Mean lateness of the late messages, ns."""
-    tardiness_max_ns: float | None
-    tardiness_half_width_ns: float | None = None
+    tardiness_max_ns: Figure
+    tardiness_half_width_ns: Annotated[Figure, Key("tardiness_uncertainty_ns")] = None
     """95 % half-width of the mean, from sampling."""
 
 
@@ -118,26 +121,41 @@ class Deadline:
 class Availability:
     """Share of messages at which the service was up; it survives one failed message, not two in a row."""
 
-    down: Share
-    outages: int
-    longest: int
+    down: Annotated[Share, Key(kind=Count, read="down.count")]
+    outages: Count
+    longest: Count
     """Messages of the longest outage."""
 
     @property
-    def ratio(self) -> float | None:
+    def ratio(self) -> Annotated[Ratio | None, Key(after="")]:
         """1 less the share of messages at which it was down."""
         return 1 - self.down.ratio if self.down.ratio is not None else None
+
+    @property
+    def low(self) -> Annotated[Ratio, Key(after="ratio")]:
+        """Lower 95 % bound of the ratio."""
+        return 1 - self.down.high
+
+    @property
+    def high(self) -> Annotated[Ratio, Key(after="low")]:
+        """Upper 95 % bound of the ratio."""
+        return 1 - self.down.low
+
+    @property
+    def n(self) -> Annotated[Count, Key(after="high")]:
+        """Number of messages sent."""
+        return self.down.n
 
 
 @dataclass(frozen=True, slots=True)
 class Conformity:
     """Frames outside a contract: `of` names it, `allowed_ns` is its tolerance, `worst_ns` the largest violation."""
 
-    of: str
+    of: Annotated[str, HIDDEN]
     outside: Share
     allowed_ns: tuple[float, float]
-    worst_ns: float | None
-    missing: int = 0
+    worst_ns: Figure
+    missing: Count = 0
     """Number of messages without the timestamps needed."""
 
 
@@ -155,15 +173,30 @@ class Rates:
     """Frames per second as intended and as offered by the sender (RFC 2285, 3.5), and the same rates on the wire."""
 
     intended_per_s: float
-    offered_per_s: Rate
-    bits_per_frame: float | None
+    offered_per_s: Annotated[Rate, Key(kind=float, read="offered_per_s.value")]
+    bits_per_frame: Annotated[float | None, HIDDEN]
     """Mean bits that a frame occupies on the wire, preamble and gap included; None without recorded lengths."""
-    link_bps: int | None
+    link_bps: Count | None
 
     @property
-    def ratio(self) -> float:
+    def offered_interval(self) -> Annotated[Interval, Key(after="offered_per_s")]:
+        """The 95 % interval of the offered rate."""
+        return [self.offered_per_s.low, self.offered_per_s.high]
+
+    @property
+    def ratio(self) -> Annotated[float, Key(after="offered_interval")]:
         """Offered over intended."""
         return self.offered_per_s.value / self.intended_per_s
+
+    @property
+    def intended_bps(self) -> Annotated[Figure, Key(after="ratio")]:
+        """Intended bits per second on the wire."""
+        return self.on_wire(self.intended_per_s)
+
+    @property
+    def offered_bps(self) -> Annotated[Figure, Key(after="intended_bps")]:
+        """Offered bits per second on the wire."""
+        return self.on_wire(self.offered_per_s.value)
 
     def on_wire(self, per_s: float) -> float | None:
         """Bits per second on the wire at a frame rate."""

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
+from typing import Annotated
 
+from msgspec import Meta
+
+from wiregauge.files.typed_json import Count, Figure, Key, Positive
 from wiregauge.measures.metrics.percentiles import Percentile
 
 
@@ -16,39 +20,48 @@ class Repeats:
     `between` is what is left of the spread of the runs' means when chance within them is taken out; 0 where nothing is.
     """
 
-    runs: int
-    between: float
-    within: float | None
+    runs: Count
+    between: Annotated[Positive, Key("between_sd")]
+    within: Annotated[Figure, Key("within_sd")]
 
 
 @dataclass(frozen=True, slots=True)
 class Stationarity:
     """Stationarity of a series, by the tests of `wiregauge.stats.steadiness`.
 
-    `steady` is None where the series is too short for its correlation to be tested. `halves` are the medians of its
-    first and second half, ns; `changes` names what changes most, the level or the upper tail.
+    `steady` is None where the series is too short for its correlation to be tested. The medians are
+    in ns; `changes` names what changes most, the level or the upper tail.
     """
 
     steady: bool | None
-    p: float | None
-    changes: str
-    correlation_time: float
-    halves: tuple[float, float]
+    p: Figure
+    changes: Annotated[str, Meta(extra_json_schema={"enum": ["level", "tail"]})]
+    correlation_time: Annotated[float, Meta(ge=1)]
+    median_first_half: float
+    median_second_half: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """Percentiles (None where n does not support them) and the maximum of the rest of a series, ns."""
+
+    p50: Figure
+    p99: Figure
+    max: float
 
 
 @dataclass(frozen=True, slots=True)
 class Settling:
     """A beginning of a series that differs from the rest by the rule of `wiregauge.stats.steadiness`; all ns.
 
-    The figures include it like every other value. Given are the first `n` values, their minimum and maximum, and the
-    percentiles (None where n does not support them) and the maximum without them.
+    The figures include it like every other value. Given are the first `n` values, their minimum and maximum, and
+    figures `without` them.
     """
 
-    n: int
-    minimum: float
-    maximum: float
-    without: Mapping[str, float | None]
-    maximum_without: float
+    n: Annotated[int, Meta(ge=1)]
+    minimum: Annotated[float, Key("min")]
+    maximum: Annotated[float, Key("max")]
+    without: Rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +73,9 @@ class Uncertainty:
     and not combined as squares (RFC 7679, 3.7.3).
     """
 
-    sampling: float
-    clock: float
-    timestamp: float
+    sampling: Positive
+    clock: Positive
+    timestamp: Positive
 
     @property
     def total(self) -> float:

@@ -10,7 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
+from typing import Annotated
 
+from msgspec import Meta
+
+from wiregauge.files.typed_json import HIDDEN, Count, Figure, Key, Positive
 from wiregauge.measures.metrics.flow_plan import RunPlan
 from wiregauge.measures.metrics.judgement import FlowResult
 
@@ -28,26 +32,26 @@ class Constant:
     """
 
     calibration: str
-    measure: str
-    protocol: str
-    payload: int
-    load_percent: int
+    measure: Annotated[str, HIDDEN]
+    protocol: Annotated[str, HIDDEN]
+    payload: Annotated[int, HIDDEN]
+    load_percent: Annotated[int, HIDDEN]
     overhead_ns: float
-    uncertainty_ns: float
-    error_ns: float | None
+    uncertainty_ns: Annotated[Positive, Key("overhead_uncertainty_ns")]
+    error_ns: Figure
 
 
 @dataclass(frozen=True, slots=True)
 class Citation:
     """A calibration that was at hand when the run began: used, or not and why."""
 
-    number: str
-    kind: str
+    number: Annotated[str, Key("id")]
+    kind: Annotated[str, Key("calibration")]
     made: str
     used: bool
-    reason: str
+    reason: Annotated[str, Key(nullable=True)]
     headline: str
-    constants: tuple[Constant, ...]
+    constants: Annotated[tuple[Constant, ...], HIDDEN]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +62,16 @@ class Corrected:
     below `RESOLVED` times the error of a single value.
     """
 
-    measure: str
-    constant: Constant
-    n: int
-    minimum: float | None
-    mean: float | None
-    p50: float | None
-    p99: float | None
-    maximum: float | None
-    uncertainty: float | None
+    measure: Annotated[str, Meta(extra_json_schema={"enum": ["latency", "driver_latency"]})]
+    constant: Annotated[Constant, Key(flat=True)]
     unresolved: bool
+    n: Count
+    minimum: Annotated[Figure, Key("min")]
+    mean: Figure
+    p50: Figure
+    p99: Figure
+    maximum: Annotated[Figure, Key("max")]
+    uncertainty: Figure
 
 
 def citations(manifest: Mapping[str, object]) -> tuple[Citation, ...] | None:
@@ -142,6 +146,7 @@ def corrections(flow: FlowResult, load_percent: int, cited: Sequence[Citation]) 
         yield Corrected(
             measure,
             constant,
+            error is not None and typical is not None and typical < RESOLVED * error,
             summary.n,
             _less(summary.minimum, constant),
             _less(summary.mean, constant),
@@ -149,7 +154,6 @@ def corrections(flow: FlowResult, load_percent: int, cited: Sequence[Citation]) 
             _less(summary.value("p99"), constant),
             _less(summary.maximum, constant),
             half + constant.uncertainty_ns if half is not None else None,
-            unresolved=error is not None and typical is not None and typical < RESOLVED * error,
         )
 
 

@@ -10,14 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wiregauge import stats
-from wiregauge.measures.metrics.summary import Settling, Stationarity
+from wiregauge.measures.metrics.summary import Rest, Settling, Stationarity
 
-__all__ = ["WITHOUT", "character"]
+__all__ = ["character"]
 
 Floats = NDArray[np.float64]
-
-WITHOUT = {"p50": 0.5, "p99": 0.99}
-"""Percentiles that are also given without a beginning that differs."""
 
 
 def character(values: Floats, among: int) -> tuple[Stationarity | None, Settling | None]:
@@ -34,20 +31,18 @@ def character(values: Floats, among: int) -> tuple[Stationarity | None, Settling
         p=found.p,
         changes=found.kind,
         correlation_time=found.correlation_time,
-        halves=(stats.median(values[:half]), stats.median(values[half:])),
+        median_first_half=stats.median(values[:half]),
+        median_second_half=stats.median(values[half:]),
     )
     return steady, _settling(values, found.settled_after) if found.settled_after else None
 
 
 def _settling(values: Floats, first: int) -> Settling:
     early, rest = values[:first], np.sort(values[first:])
+    p50, p99 = (stats.quantile(rest, q) if stats.supported(len(rest), q) else None for q in (0.5, 0.99))
     return Settling(
         n=first,
         minimum=float(early.min()),
         maximum=float(early.max()),
-        without={
-            name: stats.quantile(rest, q) if stats.supported(len(rest), q) else None
-            for name, q in WITHOUT.items()
-        },
-        maximum_without=float(rest[-1]),
+        without=Rest(p50, p99, float(rest[-1])),
     )

@@ -37,8 +37,8 @@ def steadiness(run: Evidence) -> Iterator[Check]:
     moving = [(flow, s) for flow, s in tested if s.steady is False]
     unknown = [flow.plan.name for flow, s in tested if s.steady is None]
     found = few(
-        f"flow {flow.plan.name} (median {duration(s.halves[0], 3)} in the first half, "
-        f"{duration(s.halves[1], 3)} in the second{', its tail changes' if s.changes == 'tail' else ''})"
+        f"flow {flow.plan.name} (median {duration(s.median_first_half, 3)} in the first half, "
+        f"{duration(s.median_second_half, 3)} in the second{', its tail changes' if s.changes == 'tail' else ''})"
         for flow, s in moving
     )
     untested = f"too correlated to test: {few(f'flow {name}' for name in unknown)}" if unknown else ""
@@ -76,7 +76,9 @@ def _beginning(flow: FlowResult, main: Summary) -> str:
         return ""
     values = f"{count_of(early.n, 'value')}{' of the sample' if flow.sampled is not None else ''}"
     told = [
-        f"{name} would be {duration(value)}" for name, value in early.without.items() if value is not None
+        f"{name} would be {duration(value)}"
+        for name in ("p50", "p99")
+        if (value := getattr(early.without, name)) is not None
     ]
     without = "; with them left out " + " and ".join(told) if told else ""
     around = f"{duration(early.minimum)} to {duration(early.maximum)}"

@@ -11,14 +11,20 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from msgspec import Meta
 
+from wiregauge.files.typed_json import Count, Figure, From, Grade, Share, filled, json_schema
+from wiregauge.files.typed_json import Verdict as JudgedVerdict
 from wiregauge.measures.comparing.comparison import (
-    Basis,
     Comparison,
     FlowComparison,
+    MeasureShift,
     PointComparison,
+    ShareShift,
+    SweepShift,
     Verdict,
 )
-from wiregauge.measures.comparing.trend import Trend
+from wiregauge.measures.comparing.thresholds import Threshold
+from wiregauge.measures.comparing.trend import Trend, TrendLimit
+from wiregauge.measures.comparing.trend_judging import TrendPoint
 from wiregauge.measures.definitions import DEFINITIONS, SHARES
 from wiregauge.measures.definitions.definition import Unit
 from wiregauge.measures.metrics.judgement import Judgement, PointResult
@@ -29,24 +35,7 @@ from wiregauge.results.comparing.trend_text import (
     version,
 )
 from wiregauge.results.show_json import json_chunks
-from wiregauge.results.typed_json import Count, Figure, From, Grade, Positive, Share, filled, json_schema
-from wiregauge.results.typed_json import Verdict as JudgedVerdict
 from wiregauge.stats import POWER
-
-
-class EstimateShown(TypedDict):
-    value: float
-    low: Figure
-    high: Figure
-
-
-class ThresholdShown(TypedDict):
-    flow: int | None
-    measure: str
-    statistic: str | None
-    written: str
-    value: Positive
-    relative: bool
 
 
 class MultiplicityShown(TypedDict):
@@ -98,74 +87,6 @@ class ErrorRateShown(TypedDict):
     text: str
 
 
-class SweepShown(TypedDict):
-    flow: str
-    figure: str
-    points: Annotated[int, Meta(ge=2)]
-    decided: Count
-    p: Annotated[Share, From("chance")]
-    verdict: Verdict
-
-
-class BeyondShown(TypedDict):
-    value: float
-    inclusive: Annotated[bool, From("within")]
-    base_count: Count
-    base_n: Count
-    new_count: Count
-    new_n: Count
-    clustered: Annotated[float, Meta(ge=1)]
-
-
-class ShiftShown(TypedDict):
-    base: EstimateShown
-    new: EstimateShown
-    shift: EstimateShown
-    joint: EstimateShown
-    instrument: Positive
-    threshold: Annotated[Figure, From("tolerance")]
-    verdict: Verdict | None
-    basis: Basis | None
-    p: Annotated[Figure, From("chance")]
-    detectable: Figure
-    beyond: BeyondShown | None
-
-
-class FiguresShown(TypedDict):
-    n: Count
-    n_effective: float
-    min: Annotated[float, From("minimum")]
-    max: Annotated[float, From("maximum")]
-
-
-class MeasureShown(TypedDict):
-    unit: Literal["ns"]
-    identical: bool
-    base: FiguresShown
-    new: FiguresShown
-    mean: ShiftShown
-    sd: ShiftShown
-    max: Annotated[ShiftShown, From(lambda found: filled(ShiftShown, found.greatest))]
-    quantiles: Annotated[
-        dict[str, ShiftShown],
-        Meta(extra_json_schema={"propertyNames": {"pattern": "^p[0-9.]+$"}}),
-        From(lambda found: {shift.statistic: filled(ShiftShown, shift) for shift in found.quantiles}),
-    ]
-
-
-class ShareCountsShown(TypedDict):
-    unit: Literal["share"]
-    base_count: Count
-    base_n: Count
-    new_count: Count
-    new_n: Count
-    clustered: Annotated[float, Meta(ge=1)]
-
-
-class ShareShown(ShareCountsShown, ShiftShown):
-    """The counts, and the shift of the share."""
-
-
 class RateShown(TypedDict):
     unit: Unit
     base: Figure
@@ -174,15 +95,8 @@ class RateShown(TypedDict):
 
 class DetectableShown(TypedDict):
     figure: str
-    value: Positive
+    value: Annotated[float, Meta(ge=0)]
     unit: Literal["ns"]
-
-
-def _shares(flow: FlowComparison) -> dict[str, ShareShown]:
-    return {
-        name: filled(ShareShown, share, **filled(ShiftShown, share.shift))
-        for name, share in flow.shares.items()
-    }
 
 
 def _rates(flow: FlowComparison) -> dict[str, RateShown]:
@@ -217,8 +131,8 @@ class FlowShown(TypedDict):
     in_full: NotRequired[
         Annotated[bool, Meta(description="false: of very many flows, only with what is judged in `measures`")]
     ]
-    measures: dict[str, MeasureShown]
-    shares: Annotated[dict[str, ShareShown], From(_shares)]
+    measures: dict[str, MeasureShift]
+    shares: dict[str, ShareShift]
     rates: Annotated[
         dict[str, RateShown],
         Meta(extra_json_schema={"required": ["goodput", "effective_bandwidth"]}),
@@ -283,12 +197,12 @@ class ComparisonShown(TypedDict):
     new: Annotated[SideShown, From(lambda found: _side(found.new, found.names[1], found.new_at))]
     differences: Annotated[list[str], From("said")]
     equivalence: bool
-    thresholds: list[ThresholdShown]
+    thresholds: list[Threshold]
     multiplicity: Annotated[
         MultiplicityShown, From(lambda found: filled(MultiplicityShown, found, method="bonferroni"))
     ]
     error_rate: Annotated[ErrorRateShown, From(_error_rate)]
-    sweeps: list[SweepShown]
+    sweeps: list[SweepShift]
     not_compared: Annotated[list[str], From(lambda found: [part.text for part in found.alone])]
     headline: Annotated[str, From(compare_headline)]
     points: list[PointShown]
@@ -308,25 +222,6 @@ class TrendRunShown(TypedDict):
     unfit: str | None
 
 
-class TrendLimitShown(TypedDict):
-    bound: Annotated[str, Meta(extra_json_schema={"enum": ["at-most", "at-least"]})]
-    value: float
-    written: str
-
-
-class TrendPointShown(TypedDict):
-    run: Count
-    n: Count
-    value: EstimateShown
-    fit: bool
-    reference: Figure
-    shift: EstimateShown | None
-    threshold: Annotated[Figure, From("tolerance")]
-    verdict: Verdict | None
-    basis: Basis | None
-    detectable: Figure
-
-
 class TrendSeriesShown(TypedDict):
     axes: dict[str, str]
     flow: Annotated[int, From("flow.plan.id")]
@@ -337,9 +232,9 @@ class TrendSeriesShown(TypedDict):
     unit: Annotated[
         Literal["ns", "share"], From(lambda series: "share" if series.measure in SHARES else "ns")
     ]
-    points: list[TrendPointShown]
+    points: list[TrendPoint]
     steps: list[Count]
-    limits: list[TrendLimitShown]
+    limits: list[TrendLimit]
 
 
 def _runs(trend: Trend) -> list[TrendRunShown]:
@@ -354,7 +249,7 @@ class TrendShown(TypedDict):
     verdict: Verdict
     exit_code: Annotated[int, Meta(extra_json_schema={"enum": [0, 1, 4]})]
     against: Literal["previous", "first"]
-    thresholds: list[ThresholdShown]
+    thresholds: list[Threshold]
     multiplicity: Annotated[
         MultiplicityShown, From(lambda trend: filled(MultiplicityShown, trend, method="bonferroni per run"))
     ]

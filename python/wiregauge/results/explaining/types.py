@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal, TypedDict
 
 from msgspec import Meta
 
-from wiregauge.measures.explaining.explanation import Explanation
-from wiregauge.results.typed_json import Figure, From, Share, filled, json_schema
+from wiregauge.files.typed_json import Figure, From, Share, filled, json_schema
+from wiregauge.measures.explaining.explanation import Explanation, WorstMessage
 
 Pair = Annotated[list[float], Meta(min_length=2, max_length=2)]
 
@@ -80,77 +80,6 @@ class SeriesShown(TypedDict):
     distribution: Annotated[DistributionShown, From("peaks")]
 
 
-class StepShown(TypedDict):
-    kind: Annotated[str, Meta(extra_json_schema={"enum": ["stack", "port", "link", "network", "relay"]})]
-    title: str
-    node: int
-    port: int | None
-    start_ns: float
-    took_ns: float
-    usual_ns: Figure
-    usual_n: int
-    clocks_ns: Annotated[
-        Figure,
-        From("apart"),
-        Meta(description="by how much the clocks of its ends may be apart; null: nobody compared them"),
-    ]
-
-
-class PartnerShown(TypedDict):
-    flow: int
-    sequence: int
-    returning: bool
-    length: int
-    node: int
-    port: int
-    blocked_ns: float
-
-
-class NeighbourShown(TypedDict):
-    sequence: int
-    value_ns: Figure
-    outcome: str
-
-
-class ClockShown(TypedDict):
-    offset_ns: float
-    usual_ns: float
-    uncertainty_ns: float
-    source: Annotated[str, Meta(extra_json_schema={"enum": ["truth", "manifest", "exchange"]})]
-
-
-class EventShown(TypedDict):
-    at_s: Figure
-    node: str
-    text: str
-    source: str
-
-
-class MessageShown(TypedDict):
-    sequence: int
-    sent_s: Annotated[float, From("sent_at")]
-    value_ns: float
-    excess_ns: float
-    cause: Annotated[
-        str,
-        Meta(
-            extra_json_schema={
-                "enum": [
-                    "none", "clock", "copy", "queue", "port", "link", "stack", "network", "relay", "unknown",
-                ]
-            }
-        ),
-    ]  # fmt: skip
-    sentence: str
-    mode: int | None
-    steps: list[StepShown]
-    partners: list[PartnerShown]
-    partner_count: int
-    neighbours: list[NeighbourShown]
-    clock: ClockShown | None
-    events: list[EventShown]
-
-
 FlowShown = TypedDict(
     "FlowShown",
     {
@@ -162,7 +91,7 @@ FlowShown = TypedDict(
         "to": Annotated[str, From("flow.destination")],
         "median_ns": Figure,
         "series": list[SeriesShown],
-        "worst": list[MessageShown],
+        "worst": list[WorstMessage],
     },
 )
 
