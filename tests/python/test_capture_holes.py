@@ -18,9 +18,10 @@ from test_passive import MS, US, Seen, blocks, frame, imported, written
 from wiregauge import results
 from wiregauge.measures.definitions import DEFINITIONS
 from wiregauge.measures.definitions.definition import SENT
-from wiregauge.measures.limits import OfRun, judge_limits
+from wiregauge.measures.limits import judge_limits
 from wiregauge.measures.metrics.flow_plan import LimitPlan
 from wiregauge.measures.metrics.judgement import Grade, Judgement
+from wiregauge.measures.run_measures import OfRun
 
 TAPS = Path(__file__).resolve().parents[1] / "faults" / "taps"
 START = 10**12

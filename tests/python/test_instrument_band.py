@@ -16,9 +16,10 @@ from test_silence import STAR, limit_names, simulated
 from wiregauge import results
 from wiregauge.measures.definitions import DEFINITIONS
 from wiregauge.measures.instrument import Range, instrument_range, one_way
-from wiregauge.measures.limits import OfRun, judge_limits, observe
+from wiregauge.measures.limits import judge_limits, observe
 from wiregauge.measures.metrics.flow_plan import LimitPlan
 from wiregauge.measures.metrics.judgement import FlowResult, LimitResult
+from wiregauge.measures.run_measures import OfRun
 from wiregauge.records import RunDirectory
 
 DRIFTING = STAR.replace('<end-system name="b"/>', '<end-system name="b"><clock drift="5ppm"/></end-system>')

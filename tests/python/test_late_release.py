@@ -21,9 +21,10 @@ from test_silence import STAR, limit_names, simulated
 from wiregauge import results
 from wiregauge.measures.definitions import DEFINITIONS
 from wiregauge.measures.instrument import LATE_RELEASE
-from wiregauge.measures.limits import OfRun, judge_limits, observe
+from wiregauge.measures.limits import judge_limits, observe
 from wiregauge.measures.metrics.flow_plan import LimitPlan
 from wiregauge.measures.metrics.judgement import FlowResult, LimitResult, RunResult
+from wiregauge.measures.run_measures import OfRun
 
 DEADLINE_NS = 35_000
 TEXT = STAR.replace('deadline="1ms"', f'deadline="{DEADLINE_NS // 1000}us"').replace("1000", "3000")

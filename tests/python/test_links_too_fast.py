@@ -11,11 +11,12 @@ from simulation import trial
 from wiregauge.measures import FlowResult
 from wiregauge.measures.definitions import DEFINITIONS
 from wiregauge.measures.instrument import too_fast
-from wiregauge.measures.limits import OfRun, judge_limits, observe
+from wiregauge.measures.limits import judge_limits, observe
 from wiregauge.measures.metrics.flow_plan import LimitPlan
 from wiregauge.measures.metrics.judgement import LineTime
 from wiregauge.measures.metrics.line_time import on_the_same_links
 from wiregauge.measures.quantities import flow_quantities
+from wiregauge.measures.run_measures import OfRun
 
 TEST = """<test xmlns="urn:wiregauge:test:2" name="fast" seed="1">
   <network host="ideal">

@@ -17,12 +17,13 @@ from simulation import US, simulate, tables, trial
 from test_gate_waits import CYCLE, OPEN, gated, sends
 from wiregauge.config import load
 from wiregauge.measures.flow_measures.gates import gate_waits
-from wiregauge.measures.limits import OfRun, judge_limits
+from wiregauge.measures.limits import judge_limits
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, LimitPlan, judged_plan
 from wiregauge.measures.metrics.hops import passages
 from wiregauge.measures.metrics.judgement import LimitResult
 from wiregauge.measures.metrics.live_network import NetworkResult, no_network
 from wiregauge.measures.metrics.releases import Errors, errors_of, network_of
+from wiregauge.measures.run_measures import OfRun
 from wiregauge.records import RunDirectoryError
 from wiregauge.records.reported import AgentReport, Intake, NetworkCost, ReleaseReport
 

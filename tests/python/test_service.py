@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 from itertools import combinations, pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,15 +16,19 @@ from hypothesis import strategies as st
 
 from wiregauge import stats
 from wiregauge.measures.definitions import PAIR_QUANTILES, QUANTILES
+from wiregauge.measures.flow_measures import FLOW_MEASURES
+from wiregauge.measures.flow_measures.base import FlowReading, Served
 from wiregauge.measures.flow_measures.pairs import pool_pairs
+from wiregauge.measures.flow_measures.rates import OVERHEAD_BYTES
 from wiregauge.measures.metrics.arrays import Part
 from wiregauge.measures.metrics.batching import Batch, Pending
 from wiregauge.measures.metrics.flow_plan import FlowPlan, Schedule
 from wiregauge.measures.metrics.hops import Hop, pool_hops
 from wiregauge.measures.metrics.pairs import OUTWARD, RETURN, Correction, PairLatency, pair_latencies
 from wiregauge.measures.metrics.percentiles import unsupported
-from wiregauge.measures.metrics.service import OVERHEAD_BYTES, pool_services, serve
+from wiregauge.measures.metrics.pooling import pooled
 from wiregauge.measures.metrics.summarise import summarise
+from wiregauge.records.reported import TrackedFlow
 
 Row = dict[str, Any]
 STAMPS = (*OUTWARD, *RETURN, "tx_wire_b", "rx_wire_b")
@@ -105,7 +111,19 @@ def alone(pending: Pending[Any]) -> Any:
 
 
 def served(rows: list[Row], flow: FlowPlan) -> Any:
-    return alone(serve(Part.whole(table(rows)), flow, np.array([row["lost"] for row in rows])))
+    """Whatever is served, by name, of a flow whose ends are both seen."""
+    lost = np.array([row["lost"] for row in rows])
+    run: Any = None
+    between: Any = None
+    part = Part.whole(table(rows))
+    reading = FlowReading(
+        run, flow, part, part, TrackedFlow(flow.id), between, Correction(0.0, 0.0, 0.0), (), {}, lost,
+        np.zeros_like(lost), None, None,
+    )  # fmt: skip
+    found = {name: one.computed(reading) for name, one in FLOW_MEASURES.items() if isinstance(one, Served)}
+    return SimpleNamespace(
+        **{name: alone(one) if isinstance(one, Pending) else one for name, one in found.items()}
+    )
 
 
 @given(messages())
@@ -235,14 +253,18 @@ def test_every_pair_of_points_has_its_latency(rows: list[Row]) -> None:
 @settings(max_examples=50)
 def test_repeats_add_their_counts_and_keep_their_extremes(first: list[Row], second: list[Row]) -> None:
     runs = [served(rows, plan()) for rows in (first, second)]
-    both = pool_services(runs)
-    assert both.deadline is not None
-    assert both.deadline.missed.count == sum(run.deadline.missed.count for run in runs)
-    assert both.deadline.missed.n == len(first) + len(second)
-    assert both.losses.longest == max(run.losses.longest for run in runs)
-    assert both.losses.periods == sum(run.losses.periods for run in runs)
-    assert both.reordering.n_reordered[1] == sum(run.reordering.n_reordered[1] for run in runs)
-    assert [one.outside.count for one in both.conformity] == [
+    deadline = pooled([run.deadline for run in runs])
+    assert deadline.missed.count == sum(run.deadline.missed.count for run in runs)
+    assert deadline.missed.n == len(first) + len(second)
+    losses = pooled([run.losses for run in runs])
+    assert losses.longest == max(run.losses.longest for run in runs)
+    assert losses.periods == sum(run.losses.periods for run in runs)
+    assert losses.lengths == Counter(runs[0].losses.lengths) + Counter(runs[1].losses.lengths)
+    order = pooled([run.reordering for run in runs])
+    assert order.n_reordered[1] == sum(run.reordering.n_reordered[1] for run in runs)
+    assert [
+        pooled(members).outside.count for members in zip(*(run.conformity for run in runs), strict=True)
+    ] == [
         a.outside.count + b.outside.count for a, b in zip(runs[0].conformity, runs[1].conformity, strict=True)
     ]
     pairs = [

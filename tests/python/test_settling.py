@@ -16,7 +16,7 @@ from synthetic import Columns, Recipe, make
 from test_measures_validity import grade, limit
 from wiregauge import measures, results
 from wiregauge.measures import Grade
-from wiregauge.measures.flow_measures import SERVICE, WITH_LOSS
+from wiregauge.measures.flow_measures import LOSSES, WITH_LOSS
 
 CALM = Recipe(protocols=("udp",), payloads=(64,), messages=1500, warm_up=30, loss=0.0, relay=False)
 SCHEMA = json.loads(results.schema_path().read_text())
@@ -141,11 +141,11 @@ def test_messages_lost_while_settling_stay_lost(tmp_path: Path) -> None:
     assert flow.counts["lost"] == 1
     latency = flow.summaries["latency"]
     assert latency.excluded["lost"] == 1
-    most, service = flow[WITH_LOSS]["p99"].value, flow[SERVICE]
+    most, losses = flow[WITH_LOSS]["p99"].value, flow[LOSSES]
     assert most is not None
     assert most >= (latency.value("p99") or 0)
-    assert service is not None
-    assert service.losses.periods == 1
+    assert losses is not None
+    assert losses.periods == 1
 
 
 def test_a_drift_is_noted_and_cuts_nothing(tmp_path: Path) -> None:

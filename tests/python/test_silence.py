@@ -27,7 +27,7 @@ from wiregauge.measures.definitions import DEFINITIONS, quantile_named
 from wiregauge.measures.definitions.definition import ARRIVED, SENT
 from wiregauge.measures.flow_measures.base import RunReading
 from wiregauge.measures.judge_flows import judge_flows, read_flow
-from wiregauge.measures.limits import OF_SENDS, OF_SILENCES, OfRun, judge_limits, observe
+from wiregauge.measures.limits import OF_SENDS, OF_SILENCES, judge_limits, observe
 from wiregauge.measures.metrics.arrays import Part
 from wiregauge.measures.metrics.flow_plan import LimitPlan
 from wiregauge.measures.metrics.judgement import FlowResult, LimitResult, RunResult
@@ -35,6 +35,7 @@ from wiregauge.measures.metrics.recorded import open_recorded
 from wiregauge.measures.metrics.series import Offsets
 from wiregauge.measures.metrics.silences import open_silences
 from wiregauge.measures.metrics.tally import tally
+from wiregauge.measures.run_measures import OfRun
 from wiregauge.records import RunDirectory
 from wiregauge.records.reported import RunEntry
 

@@ -21,7 +21,17 @@ from wiregauge.cli import app
 from wiregauge.export import Choice, write
 from wiregauge.measures.definitions import COUNTS, QUANTILES, quantile_named
 from wiregauge.measures.explaining import explain
-from wiregauge.measures.flow_measures import HOPS, PAIRS, SERVICE, WITH_LOSS
+from wiregauge.measures.flow_measures import (
+    AVAILABILITY,
+    CONFORMITY,
+    DEADLINE,
+    GOODPUT,
+    HOPS,
+    LOSSES,
+    PAIRS,
+    REORDERING,
+    WITH_LOSS,
+)
 from wiregauge.measures.metrics import sampling
 from wiregauge.measures.metrics.judgement import FlowResult, Judgement
 from wiregauge.measures.metrics.recorded import open_recorded
@@ -117,20 +127,20 @@ def test_counts_are_those_of_all_messages(judged: tuple[Judgement, Judgement]) -
             other.reorder_extent,
             other.loss.ratio,
         )
-        mine, its = one[SERVICE], other[SERVICE]
-        assert mine is not None
-        assert its is not None
-        assert mine.goodput is not None
-        assert its.goodput is not None
-        assert mine.goodput.value == pytest.approx(its.goodput.value, rel=1e-9)
+        assert one[GOODPUT] is not None
+        assert other[GOODPUT] is not None
+        assert one[GOODPUT].value == pytest.approx(other[GOODPUT].value, rel=1e-9)
         assert one.loss == other.loss
-        assert mine.losses == its.losses
-        assert mine.availability == its.availability
-        assert mine.reordering.share == its.reordering.share
-        assert (mine.deadline is None) == (its.deadline is None)
-        if mine.deadline is not None and its.deadline is not None:
-            assert mine.deadline.missed == its.deadline.missed
-            assert mine.deadline.tardiness_max_ns == pytest.approx(its.deadline.tardiness_max_ns)
+        assert one[LOSSES] == other[LOSSES] is not None
+        assert one[AVAILABILITY] == other[AVAILABILITY] is not None
+        assert one[REORDERING] is not None
+        assert other[REORDERING] is not None
+        assert one[REORDERING].share == other[REORDERING].share
+        mine, its = one[DEADLINE], other[DEADLINE]
+        assert (mine is None) == (its is None)
+        if mine is not None and its is not None:
+            assert mine.missed == its.missed
+            assert mine.tardiness_max_ns == pytest.approx(its.tardiness_max_ns)
     assert all(
         run.validity.word == same.validity.word
         for run, same in zip(judged[0].runs, judged[1].runs, strict=True)
@@ -172,10 +182,7 @@ def test_order_contracts_and_pairs_of_points_are_those_of_all_messages(
     judged: tuple[Judgement, Judgement],
 ) -> None:
     same_exact_figures(judged)
-    assert (
-        sum(service.reordering.n_reordered[1] for flow in flows(judged[1]) if (service := flow[SERVICE]))
-        > 100
-    )
+    assert sum(order.n_reordered[1] for flow in flows(judged[1]) if (order := flow[REORDERING])) > 100
 
 
 @pytest.mark.parametrize("example", ["exchange", "afdx", "mixed-criticality", "multicast"])
@@ -249,9 +256,9 @@ def test_a_limit_within_the_bucket_of_its_percentile_is_decided_by_counting(
 def same_exact_figures(judged: tuple[Judgement, Judgement]) -> None:
     """What is no shape is the same however a run was judged."""
     for one, other in zip(*map(everything, judged), strict=True):
-        assert one[SERVICE] is not None
-        assert other[SERVICE] is not None
-        mine, its = one[SERVICE].reordering, other[SERVICE].reordering
+        mine, its = one[REORDERING], other[REORDERING]
+        assert mine is not None
+        assert its is not None
         assert its.extent_mean == pytest.approx(mine.extent_mean)
         assert (mine.extent_max, mine.n_reordered, mine.n_max, mine.late_time_max_ns) == (
             its.extent_max,
@@ -259,7 +266,7 @@ def same_exact_figures(judged: tuple[Judgement, Judgement]) -> None:
             its.n_max,
             its.late_time_max_ns,
         )
-        assert one[SERVICE].conformity == other[SERVICE].conformity
+        assert one[CONFORMITY] == other[CONFORMITY]
         assert [(p.start, p.end) for p in one[PAIRS]] == [(p.start, p.end) for p in other[PAIRS]]
         for pair, same in zip(one[PAIRS], other[PAIRS], strict=True):
             assert (pair.n, pair.missing) == (same.n, same.missing)
@@ -325,8 +332,8 @@ def test_a_seam_makes_no_gap(judged: tuple[Judgement, Judgement]) -> None:
             assert set(np.round(other.series[name].value, 6)) <= set(np.round(one.series[name].value, 6)), (
                 name
             )
-        assert one[SERVICE] is not None
-        assert other[SERVICE] is not None
+        assert one[LOSSES] is not None
+        assert other[LOSSES] is not None
 
 
 def test_the_command_tells_it(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

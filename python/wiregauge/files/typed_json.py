@@ -142,7 +142,7 @@ def _form(hint: Any) -> Any:
     if origin is NotRequired:
         return NotRequired[_form(inner[0])]
     if origin is Annotated:
-        return Annotated[_form(inner[0]), *(mark for mark in inner[1:] if not isinstance(mark, Key))]
+        return Annotated[_form(inner[0]), *inner[1:]]
     if origin in (Union, UnionType):
         return Union[tuple(_form(one) for one in inner)]  # noqa: UP007
     if origin in (dict, Mapping):

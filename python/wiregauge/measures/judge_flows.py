@@ -16,7 +16,7 @@ import polars as pl
 from wiregauge import stats
 from wiregauge.measures.definitions import DEFINITIONS, OUTCOMES
 from wiregauge.measures.flow_measures import FLOW_MEASURES
-from wiregauge.measures.flow_measures.base import FlowReading, RunReading
+from wiregauge.measures.flow_measures.base import FlowReading, RunReading, stored
 from wiregauge.measures.metrics.arrays import Part
 from wiregauge.measures.metrics.batching import Batch, Pending, SeriesRequest, SeriesStatistics
 from wiregauge.measures.metrics.flow_plan import FlowPlan
@@ -84,15 +84,15 @@ def judge_flows(readings: Sequence[FlowReading]) -> list[FlowResult]:
     made = batch.results([_summaries(one) for one in readings])
     for one, summaries in zip(readings, made, strict=True):
         one.summaries = _with_character(one, summaries)
-    figures: list[dict[str, object]] = [{} for _ in readings]
-    for name, measure in FLOW_MEASURES.items():
-        found = [measure.computed(one) for one in readings]
-        answers = iter(batch.results([one for one in found if isinstance(one, Pending)]))
-        for own, value in zip(figures, found, strict=True):
-            known = next(answers) if isinstance(value, Pending) else value
-            if known:
-                own[name] = known
-    return [_result(one, own) for one, own in zip(readings, figures, strict=True)]
+    found = [[(measure, measure.computed(one)) for measure in FLOW_MEASURES.values()] for one in readings]
+    answers = iter(batch.results([value for own in found for _, value in own if isinstance(value, Pending)]))
+    return [
+        _result(
+            one,
+            stored((of, next(answers) if isinstance(value, Pending) else value) for of, value in own),
+        )
+        for one, own in zip(readings, found, strict=True)
+    ]
 
 
 def _summaries(reading: FlowReading) -> Pending[dict[str, Summary]]:
@@ -178,8 +178,10 @@ def _result(reading: FlowReading, figures: dict[str, object]) -> FlowResult:
 def _of_all(sample: FlowResult, reading: FlowReading, whole: Whole) -> FlowResult:
     """The result of a flow too large to be held, from that of its sampled rows and the full results."""
     flow = exact(sample, reading.extracted, whole, reading.run.names, reading.correction.shift)
-    figures = {name: one.of_all_messages(sample[one], flow, reading) for name, one in FLOW_MEASURES.items()}
-    return replace(flow, figures={name: found for name, found in figures.items() if found})
+    figures = (
+        (one, one.of_all_messages(sample[one], flow, reading, whole)) for one in FLOW_MEASURES.values()
+    )
+    return replace(flow, figures=stored(figures))
 
 
 _LOST_COPIES = {

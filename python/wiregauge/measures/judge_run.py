@@ -13,7 +13,7 @@ from wiregauge.measures.flow_measures.base import FlowReading, RunReading
 from wiregauge.measures.judge_flows import judge_flows, read_flow
 from wiregauge.measures.large import are_many
 from wiregauge.measures.late_release import LateRelease
-from wiregauge.measures.limits import OfRun, judge_limits
+from wiregauge.measures.limits import judge_limits
 from wiregauge.measures.metrics.arrays import Part
 from wiregauge.measures.metrics.clocks import RunClocks, corrected, run_clocks, watched_clocks
 from wiregauge.measures.metrics.contracts import bag_violations
@@ -24,6 +24,7 @@ from wiregauge.measures.metrics.live_network import NetworkResult, no_network
 from wiregauge.measures.metrics.recorded import Recorded
 from wiregauge.measures.metrics.releases import network_of
 from wiregauge.measures.metrics.shards import flow_parts, shards
+from wiregauge.measures.run_measures import OfRun
 from wiregauge.measures.sketched.full_flow import read_wholes
 from wiregauge.measures.validity.calibration import citations
 from wiregauge.measures.validity.checks import judge_validity

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from wiregauge.measures.definitions.units import count_of
-from wiregauge.measures.flow_measures import SERVICE
+from wiregauge.measures.flow_measures import CONFORMITY
 from wiregauge.measures.metrics.judgement import FlowResult, Judgement, RunResult
 
 __all__ = ["MANY", "are_many", "is_large", "large_run", "narrowed", "only", "worst_flows"]
@@ -70,9 +70,7 @@ _REASONS: dict[str, Callable[[FlowResult], float]] = {
     "greatest BAG jitter": _greatest("bag_jitter"),
     "greatest skew": _greatest("skew"),
     "greatest window error": _greatest("window_error"),
-    "most outside their contract": lambda flow: (
-        sum(one.outside.count for one in service.conformity) if (service := flow[SERVICE]) is not None else 0
-    ),
+    "most outside their contract": lambda flow: sum(one.outside.count for one in flow[CONFORMITY] or ()),
     "most messages": lambda flow: flow.counts["sent"],
 }
 """Reasons to show a flow in full, with the figure by which flows are ranked; flows with 0 are not chosen.

@@ -7,8 +7,8 @@ clocks, timestamps and links without the rate of the plan. An observed failure i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from math import isfinite, isinf
 from typing import Literal
 
@@ -17,20 +17,15 @@ import numpy as np
 from wiregauge import stats
 from wiregauge.measures.definitions import DEFINITIONS, SERIES, Definition, quantile_named
 from wiregauge.measures.definitions.units import count_of, in_unit, untapped
-from wiregauge.measures.flow_measures import PAIRS, SERVICE
+from wiregauge.measures.flow_measures import CONFORMITY, PAIRS
 from wiregauge.measures.instrument import Range, by_clocks, constant_cancels, instrument_range, too_fast
-from wiregauge.measures.metrics.cluster_figures import cluster_quantity
 from wiregauge.measures.metrics.flow_plan import LimitPlan
 from wiregauge.measures.metrics.judgement import FlowResult, LimitResult
-from wiregauge.measures.metrics.live_network import NetworkResult
 from wiregauge.measures.metrics.pairs import distribution_of
-from wiregauge.measures.metrics.ptp_figures import ptp_quantity
 from wiregauge.measures.metrics.quantity import Quantity
-from wiregauge.measures.metrics.release_figures import release_quantity
-from wiregauge.measures.metrics.releases import MEASURE as RELEASE_ERROR
 from wiregauge.measures.metrics.series import GAP, NO_TIMESTAMP, UNPAIRED
 from wiregauge.measures.quantities import NoFigureError, flow_quantities, quantity
-from wiregauge.records.reported import ClusterReport, PtpDomainReport
+from wiregauge.measures.run_measures import RUN_MEASURES, OfRun
 from wiregauge.stats.sketch import Sketch
 
 _UNHEARD_OF = Definition("", "", "", "ns", "")
@@ -58,20 +53,6 @@ OF_SENDS = frozenset(
 OF_SILENCES = frozenset({"receive_period", "receive_period_jitter", "goodput"})
 """Measures of the sequence of arrivals, which include open silences."""
 Result = Literal["pass", "fail", "undecided"]
-
-
-@dataclass(frozen=True, slots=True)
-class OfRun:
-    """The values that limits on a run as a whole are compared with."""
-
-    unplanned: Mapping[str, int] = field(default_factory=dict)
-    clusters: Sequence[ClusterReport] = ()
-    ptp_domains: Sequence[PtpDomainReport] = ()
-    network: NetworkResult | None = None
-    no_network: str = ""
-    """The reason why nothing is known of a played network; empty where something is."""
-    virtual_time: bool = False
-    """Whether the run was in virtual time: timestamps are without error, and nothing is late."""
 
 
 def judge_limits(
@@ -108,30 +89,15 @@ def _judge(
     of_run: OfRun,
 ) -> list[LimitResult]:
     """`flows` are those that the limit may be on."""
-    name = limit.measure.partition(".")[0]
-    if _definition(name).needs == "run":
-        return [_result(limit, _of_run(limit.measure, flows, of_run), None)]
+    name, _, statistic = limit.measure.partition(".")
+    if name in RUN_MEASURES:
+        return [_result(limit, RUN_MEASURES[name].quantity(statistic, of_run, flows), None)]
     # A limit on the round trip of every flow means every flow that has one; likewise for measures of critical
     # traffic.
     chosen = [flow for flow in flows if limit.flow is not None or _has(flow, name, limit.measure)]
     if not chosen:
         return [_result(limit, _absent(limit.measure, "the run has no messages of such a flow"), None)]
     return [_result(limit, observe(limit.measure, flow), flow, exact=of_run.virtual_time) for flow in chosen]
-
-
-def _of_run(measure: str, flows: Sequence[FlowResult], of_run: OfRun) -> Quantity:
-    """The figure of a run as a whole that a limit names."""
-    name = measure.partition(".")[0]
-    if name == "unplanned":
-        stray = sum(count for kind, count in of_run.unplanned.items() if kind != "foreign")
-        came = sum(of_run.unplanned.values()) + sum(flow.counts["delivered"] for flow in flows)
-        return Quantity(name, "", float(stray), DEFINITIONS[name].unit, came)
-    if name == RELEASE_ERROR:
-        simulated = sum(flow.counts["delivered"] for flow in flows) if of_run.virtual_time else None
-        return release_quantity(measure, of_run.network, of_run.no_network, simulated=simulated)
-    if name.startswith("ptp_"):
-        return ptp_quantity(measure, of_run.ptp_domains)
-    return cluster_quantity(measure, of_run.clusters)
 
 
 def _has(flow: FlowResult, name: str, measure: str) -> bool:
@@ -393,9 +359,7 @@ def unseen(figure: Quantity, flow: FlowResult) -> int:
     of = _definition(figure.measure).rests_on or figure.measure
     contract = of.removesuffix("_violations")
     if contract != of:
-        service = flow[SERVICE]
-        contracts = service.conformity if service is not None else ()
-        found = next((one for one in contracts if one.of == contract), None)
+        found = next((one for one in flow[CONFORMITY] or () if one.of == contract), None)
         if found is not None and contract == "window":
             return max(delivered - found.outside.n, 0)
         return (found.missing if found is not None else 0) + flow.counts["unknown"]

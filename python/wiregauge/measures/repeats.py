@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 
 from wiregauge import stats
 from wiregauge.measures.definitions import SERIES
 from wiregauge.measures.flow_measures import FLOW_MEASURES
-from wiregauge.measures.metrics.judgement import FlowResult, Loss, PointResult, RunResult, Series, added
+from wiregauge.measures.flow_measures.base import stored
+from wiregauge.measures.metrics.judgement import FlowResult, Loss, PointResult, RunResult, Series
+from wiregauge.measures.metrics.pooling import added, pooled
 from wiregauge.measures.metrics.summarise import loss, summarise
 from wiregauge.measures.metrics.summary import Summary
 from wiregauge.measures.sketched.repeats import pool_sampled, pool_sketches, summarise_repeats
@@ -43,29 +45,23 @@ def _pooled_flows(members: Sequence[RunResult]) -> tuple[FlowResult, ...]:
 
 def pool(flows: Sequence[FlowResult]) -> FlowResult:
     """Repeats of one flow as one: counts add, series join, the mean's uncertainty sees the spread between them."""
-    pooled = _pool(flows)
+    together = _pool(flows)
     uncompared = next((flow for flow in flows if flow.uncompared), None)
     if uncompared is None:
-        return pooled
+        return together
     # Where the clocks of one run were not compared, the pooled figures between them are undetermined.
-    bare = without_clocks(pooled, 0.0)
+    bare = without_clocks(together, 0.0)
     return replace(bare, uncompared=uncompared.uncompared, clock_offset=uncompared.clock_offset)
 
 
 def _pool(flows: Sequence[FlowResult]) -> FlowResult:
     summaries, series = _distributions(flows)
-    own = {
-        one.name: one.metadata["pooled"]([getattr(flow, one.name) for flow in flows])
-        for one in fields(FlowResult)
-        if "pooled" in one.metadata
-    }
-    figures = {name: found for name, one in FLOW_MEASURES.items() if (found := one.pooled(flows, summaries))}
-    return FlowResult(
-        **own,
+    return pooled(
+        flows,
         loss=_loss(flows),
         summaries=summaries,
         series=series,
-        figures=figures,
+        figures=stored((one, one.pooled(flows, summaries)) for one in FLOW_MEASURES.values()),
         sampled=pool_sampled(flows),
         sketches=pool_sketches(flows, summaries),
     )

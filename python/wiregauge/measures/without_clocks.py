@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from wiregauge.measures.flow_measures import FLOW_MEASURES, PAIRS
+from wiregauge.measures.flow_measures.base import stored
 from wiregauge.measures.metrics.judgement import FlowResult, Series
 from wiregauge.measures.metrics.pairs import crosses, distribution_of
 from wiregauge.measures.metrics.summary import Summary
@@ -35,12 +36,8 @@ def without_clocks(
 
     `moved_ns` was taken out of the offset of the receiver's clock before the times were recorded.
     """
-    figures = {
-        name: found
-        for name, one in FLOW_MEASURES.items()
-        if (found := one.without_clocks(flow, apart, compared=compared))
-    }
-    rest = replace(flow, figures=figures)
+    each = ((one, one.without_clocks(flow, apart, compared=compared)) for one in FLOW_MEASURES.values())
+    rest = replace(flow, figures=stored(each))
     if compared:
         return _without(rest, {"residence"})
     plan = flow.plan

@@ -7,10 +7,19 @@ from dataclasses import replace
 
 from wiregauge.measures.definitions import PAIR_QUANTILES
 from wiregauge.measures.definitions.units import rate, share, significant
-from wiregauge.measures.flow_measures import PAIRS, SERVICE
+from wiregauge.measures.flow_measures import (
+    AVAILABILITY,
+    CONFORMITY,
+    DEADLINE,
+    GOODPUT,
+    LOSSES,
+    PAIRS,
+    RATES,
+    REORDERING,
+)
 from wiregauge.measures.metrics.judgement import FlowResult, Judgement
 from wiregauge.measures.metrics.pairs import PairLatency
-from wiregauge.measures.metrics.service import Conformity, Rate, Service, Share
+from wiregauge.measures.metrics.service import Availability, Conformity, Rate, Share
 from wiregauge.measures.metrics.summary import Summary
 from wiregauge.measures.quantities import figure_of
 from wiregauge.report.tables import (
@@ -30,17 +39,13 @@ from wiregauge.report.tables import (
 )
 
 
-def _served(judgement: Judgement) -> Iterator[tuple[list[Cell], FlowResult, Service]]:
+def _served(judgement: Judgement) -> Iterator[tuple[list[Cell], FlowResult]]:
+    """Flows whose ends are both seen."""
     for point in judgement.points:
         for flow in point.flows:
-            service = flow[SERVICE]
-            if service is not None:
+            if not flow.unseen:
                 where = ", ".join(point.point.values())
-                yield (
-                    [Cell(where, kind="text short"), Cell(flow_text(flow), kind="text short")],
-                    flow,
-                    service,
-                )
+                yield [Cell(where, kind="text short"), Cell(flow_text(flow), kind="text short")], flow
 
 
 _WHERE = text_heads("point", "flow")
@@ -75,20 +80,19 @@ def order_table(judgement: Judgement) -> Table:
     rows = [
         [
             *where,
-            _number(
-                service.losses.periods, ", ".join(f"{n} of {k}" for k, n in service.losses.lengths.items())
-            ),
-            _number(service.losses.longest),
-            Cell(_or_none(service.losses.least_distance)),
-            _count(service.reordering.share),
-            _number(service.reordering.extent_max),
-            Cell(micro(service.reordering.late_time_max_ns)),
-            _number(service.reordering.n_reordered[3], f"largest n {service.reordering.n_max}"),
-            _availability(service),
-            _number(service.availability.outages),
-            _number(service.availability.longest),
+            _number(losses.periods, ", ".join(f"{n} of {k}" for k, n in losses.lengths.items())),
+            _number(losses.longest),
+            Cell(_or_none(losses.least_distance)),
+            _count(order.share),
+            _number(order.extent_max),
+            Cell(micro(order.late_time_max_ns)),
+            _number(order.n_reordered[3], f"largest n {order.n_max}"),
+            _availability(up),
+            _number(up.outages),
+            _number(up.longest),
         ]
-        for where, _, service in _served(judgement)
+        for where, flow in _served(judgement)
+        if (losses := flow[LOSSES]) and (order := flow[REORDERING]) and (up := flow[AVAILABILITY])
     ]
     note = "≤: upper 95 % bound; ≥: lower 95 % bound. Lengths, distances and extents are in messages."
     return Table(
@@ -104,11 +108,10 @@ def _or_none(value: int | None) -> str:
     return NONE if value is None else str(value)
 
 
-def _availability(service: Service) -> Cell:
-    up = service.availability
+def _availability(up: Availability) -> Cell:
     if up.ratio is None:
         return Cell(NONE)
-    low = share(1 - up.down.high, 6)
+    low = share(up.low, 6)
     return Cell(share(up.ratio, 6), f"down at {_bounds(up.down)}", "bad" if up.down.count else "", f"≥ {low}")
 
 
@@ -126,8 +129,8 @@ def deadline_table(judgement: Judgement) -> Table:
         Head("lateness max", "lateness", unit="µs"),
     ]
     rows = []
-    for where, flow, service in _served(judgement):
-        deadline, lateness = service.deadline, flow.summaries.get("lateness")
+    for where, flow in _served(judgement):
+        deadline, lateness = flow[DEADLINE], flow.summaries.get("lateness")
         if deadline is None or lateness is None:
             continue
         rows.append(
@@ -161,9 +164,9 @@ def load_table(judgement: Judgement) -> Table:
         Head("effective bandwidth", "effective_bandwidth"),
     ]
     rows = []
-    for where, flow, service in _served(judgement):
-        rates = service.rates
-        bits = rates.on_wire(rates.offered_per_s.value) if rates else None
+    for where, flow in _served(judgement):
+        rates, goodput = flow[RATES], flow[GOODPUT]
+        bits = rates.offered_bps if rates else None
         link = rates.link_bps if rates else None
         rows.append(
             [
@@ -173,7 +176,7 @@ def load_table(judgement: Judgement) -> Table:
                 Cell(f"{rates.ratio:.5f}" if rates else NONE),
                 Cell(rate(bits, 3) if bits is not None else NONE),
                 Cell(share(bits / link) if bits is not None and link else NONE),
-                _rate(service.goodput, "bit/s") if service.goodput else Cell(NONE),
+                _rate(goodput, "bit/s") if goodput else Cell(NONE),
                 _effective(flow),
             ]
         )
@@ -243,7 +246,7 @@ def pair_table(judgement: Judgement) -> Table:
             " · ".join(cell.text for cell in reversed(where) if cell.text),
             [_pair(pair, names) for pair in flow[PAIRS]],
         )
-        for where, flow, _ in _served(judgement)
+        for where, flow in _served(judgement)
         if flow[PAIRS]
     ]
     return Table("Latency between points", heads, sections)
@@ -328,8 +331,7 @@ def _contract_heads() -> list[Head]:
 
 def _contract_cells(flow: FlowResult) -> list[Cell]:
     """Frames outside each contract of a flow; a dash where it has no such contract."""
-    service = flow[SERVICE]
-    found = {one.of: one for one in service.conformity} if service is not None else {}
+    found = {one.of: one for one in flow[CONFORMITY] or ()}
     return [_contract(found.get(of)) for of in _CONTRACTS]
 
 

@@ -8,7 +8,19 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 from msgspec import Meta
 
 from wiregauge.files.typed_json import Count, Figure, From, Interval, as_json, filled
-from wiregauge.measures.flow_measures import HOPS, PAIRS, SERVICE, WITH_LOSS
+from wiregauge.measures.flow_measures import (
+    AVAILABILITY,
+    CONFORMITY,
+    DEADLINE,
+    GOODPUT,
+    HOPS,
+    LOSSES,
+    PAIRS,
+    RATES,
+    REORDERING,
+    WITH_LOSS,
+)
+from wiregauge.measures.flow_measures.base import FlowMeasure
 from wiregauge.measures.metrics import sampling
 from wiregauge.measures.metrics.hops import Hop
 from wiregauge.measures.metrics.judgement import FlowResult, Loss
@@ -42,13 +54,12 @@ class SampledShown(TypedDict):
 
 
 def _goodput(flow: FlowResult) -> float | None:
-    service = flow[SERVICE]
-    return service.goodput.value if service is not None and service.goodput is not None else None
+    goodput = flow[GOODPUT]
+    return goodput.value if goodput is not None else None
 
 
 def _goodput_interval(flow: FlowResult) -> list[float | None] | None:
-    service = flow[SERVICE]
-    goodput = service.goodput if service is not None else None
+    goodput = flow[GOODPUT]
     return ends(goodput) if goodput is not None else None
 
 
@@ -149,27 +160,27 @@ class FlowRestShown(TypedDict):
     goodput_bps: Annotated[Figure, From(_goodput)]
 
 
-def _service(name: str) -> From:
+def _figures(measure: FlowMeasure[Any]) -> From:
     def found(flow: FlowResult) -> object:
-        part = getattr(flow[SERVICE], name, None)
+        part = flow[measure]
         return as_json(part) if part is not None else None
 
     return From(found)
 
 
 def _conformity(flow: FlowResult) -> dict[str, Any] | None:
-    service = flow[SERVICE]
-    return {one.of: as_json(one) for one in service.conformity} if service is not None else None
+    contracts = flow[CONFORMITY]
+    return {one.of: as_json(one) for one in contracts} if contracts is not None else None
 
 
 class ServiceShown(TypedDict):
     """After the intervals of the single figures."""
 
-    load: NotRequired[Annotated[Rates | None, _service("rates")]]
-    losses: NotRequired[Annotated[Losses | None, _service("losses")]]
-    availability: NotRequired[Annotated[Availability | None, _service("availability")]]
-    reordering: NotRequired[Annotated[Reordering | None, _service("reordering")]]
-    deadline: NotRequired[Annotated[Deadline | None, _service("deadline")]]
+    load: NotRequired[Annotated[Rates | None, _figures(RATES)]]
+    losses: NotRequired[Annotated[Losses | None, _figures(LOSSES)]]
+    availability: NotRequired[Annotated[Availability | None, _figures(AVAILABILITY)]]
+    reordering: NotRequired[Annotated[Reordering | None, _figures(REORDERING)]]
+    deadline: NotRequired[Annotated[Deadline | None, _figures(DEADLINE)]]
     conformity: NotRequired[Annotated[dict[str, Conformity] | None, From(_conformity)]]
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from wiregauge.config import Test
 from wiregauge.measures import FlowResult, Judgement
-from wiregauge.measures.flow_measures import HOPS, SERVICE
+from wiregauge.measures.flow_measures import AVAILABILITY, HOPS, RATES
 from wiregauge.plan.ethernet import GAP, PREAMBLE
 from wiregauge.runner import Trials
 from wiregauge.switching.device import Device
@@ -436,8 +436,7 @@ def outcome_of(judgement: Judgement, seconds: float, name: str) -> Outcome:
 
 def _seen(flow: FlowResult) -> Seen:
     counts = flow.counts
-    service = flow[SERVICE]
-    rates = service.rates if service is not None else None
+    rates, up = flow[RATES], flow[AVAILABILITY]
     offered = None
     if rates is not None and rates.intended_per_s and rates.offered_per_s.value is not None:
         offered = rates.offered_per_s.value / rates.intended_per_s
@@ -454,12 +453,19 @@ def _seen(flow: FlowResult) -> Seen:
         uncertainty,
     )
     lost = sum(counts.get(what, 0) for what in ("lost", "corrupted", "misdirected"))
-    service = flow[SERVICE]
-    available = service.availability.ratio if service is not None else None
     passages = {f"{hop.switch}:{hop.port}": hop.n for hop in flow[HOPS]}
     interval = flow.summaries["receive_period"].mean
     grown = grown_ns(flow.series["latency"].value, uncertainty or 0.0) if "latency" in flow.series else None
-    return Seen(counts["sent"], lost, offered, latency, available, passages, interval, grown)
+    return Seen(
+        counts["sent"],
+        lost,
+        offered,
+        latency,
+        up.ratio if up is not None else None,
+        passages,
+        interval,
+        grown,
+    )
 
 
 def grown_ns(latency: NDArray[np.float64], uncertainty: float) -> float | None:

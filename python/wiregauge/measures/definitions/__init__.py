@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import overload
 
+from wiregauge.measures.definitions.counters import COUNTERS
 from wiregauge.measures.definitions.definition import (
     PAIR_QUANTILES,
     QUANTILES,
@@ -15,11 +16,7 @@ from wiregauge.measures.definitions.definition import (
     ascending,
     quantile_named,
 )
-from wiregauge.measures.definitions.of_clusters import OF_CLUSTERS
-from wiregauge.measures.definitions.of_flows import OF_FLOWS
 from wiregauge.measures.definitions.of_messages import TIMES
-from wiregauge.measures.definitions.of_network import OF_NETWORK
-from wiregauge.measures.definitions.of_ptp import OF_PTP
 
 __all__ = [
     "COUNTS",
@@ -37,10 +34,8 @@ __all__ = [
     "quantile_named",
 ]
 
-DEFINITIONS: dict[str, Definition] = {
-    definition.name: definition for definition in (*TIMES, *OF_FLOWS, *OF_CLUSTERS, *OF_PTP, *OF_NETWORK)
-}
-"""All measures by name; `flow_measures` adds its own."""
+DEFINITIONS: dict[str, Definition] = {definition.name: definition for definition in (*TIMES, *COUNTERS)}
+"""All measures by name; `flow_measures` and `run_measures` add their own."""
 
 
 def define(definition: Definition) -> None:

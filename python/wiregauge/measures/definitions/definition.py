@@ -30,6 +30,7 @@ Needs = Literal[
 ]
 
 
+MAPS = "MAPS 2015, Test scenarios and evaluation criteria"
 SENT = "messages sent"
 ARRIVED = "messages that arrived"
 """Messages that arrived at the destination; for a relayed flow, back at the sender."""

@@ -1,10 +1,8 @@
-"""Definitions of the measures that are times: of a message, between messages, between points."""
+"""Definitions of the measures that have a distribution: times of a message, and between messages."""
 
 from __future__ import annotations
 
-from wiregauge.measures.definitions.definition import ARRIVED, QUANTILES, SENT, Definition
-
-_MAPS = "MAPS 2015, Test scenarios and evaluation criteria"
+from wiregauge.measures.definitions.definition import ARRIVED, MAPS, Definition
 
 TIMES = (
     Definition(
@@ -12,7 +10,7 @@ TIMES = (
         "One-way latency",
         "rx_app - tx_app",
         "ns",
-        f"RFC 7679, 3.4 (one-way delay), taken at the application; {_MAPS}",
+        f"RFC 7679, 3.4 (one-way delay), taken at the application; {MAPS}",
         "From the sending application to the receiving application: stacks and queues are included. "
         "A known offset between the two clocks is subtracted (RFC 7679, 3.7.3).",
         kind="series",
@@ -149,7 +147,7 @@ TIMES = (
         "Transmit period",
         "tx_app[k] - tx_app[k-1]",
         "ns",
-        f"{_MAPS} (transmittal period)",
+        f"{MAPS} (transmittal period)",
         "Between messages with consecutive sequence numbers; a pair with a missing timestamp is left out and counted.",
         kind="series",
         table="steadiness",
@@ -219,85 +217,6 @@ TIMES = (
         table="deadlines",
         word="lateness",
         usual=("p50", "p99"),
-        losses="missing",
-        links="more",
-    ),
-    Definition(
-        "range",
-        "Range of the latency",
-        "latency.max - latency.min",
-        "ns",
-        "RFC 5481, 4.2, with the maximum in place of a quantile",
-        "Grows with the number of messages; compare only runs of equal length.",
-        better="lower",
-        rests_on="latency",
-        of=ARRIVED,
-        least=2,
-        losses="missing",
-        links="more",
-    ),
-    Definition(
-        "latency_with_loss",
-        "Latency with loss",
-        "quantile of latency (of a relayed flow: rtt) over all sent messages, a lost one counting as infinite",
-        "ns",
-        "RFC 7679, 3.6 (undefined delay)",
-        "Not determined if a percentile falls among the lost.",
-        better="lower",
-        statistics=tuple(QUANTILES),
-        every_message=True,
-        rests_on="latency",
-        of=SENT,
-        losses="counted",
-        links="more",
-    ),
-    Definition(
-        "pdv",
-        "Delay variation (PDV)",
-        "latency.p99.9 - latency.min",
-        "ns",
-        "RFC 5481, 4.2; RFC 8219, 7.3.1",
-        "Printed only if n supports p99.9; the range max - min is always available.",
-        better="lower",
-        rests_on="latency",
-        of=ARRIVED,
-        losses="missing",
-        links="more",
-    ),
-    Definition(
-        "period_jitter",
-        "Transmit period jitter",
-        "sd(period)",
-        "ns",
-        f"{_MAPS}: variance of the time between transmissions, here as its standard deviation",
-        better="lower",
-        rests_on="period",
-    ),
-    Definition(
-        "receive_period_jitter",
-        "Receive period jitter",
-        "sd(receive_period)",
-        "ns",
-        f"{_MAPS}: variance of the time between receptions, here as its standard deviation",
-        "The jitter observed by an application that expects periodic messages. Its interval, as that of the "
-        "transmit period jitter, is the interval of the standard deviation.",
-        better="lower",
-        of=ARRIVED,
-        least=2,
-        links="more",
-    ),
-    Definition(
-        "pair_latency",
-        "Latency between two points",
-        "end - start, for every pair of points of a leg",
-        "ns",
-        "RFC 7679, 3.4, at the points of the run directory; RFC 2330, 10.2 (wire time and host time)",
-        "Points: intended, application, driver and wire at the sender, wire, driver and application at the "
-        "receiver; of a relayed flow also those of the return leg. Pairs across two clocks carry the clock "
-        "offset's uncertainty.",
-        kind="pairs",
-        better="lower",
-        signed=True,
         losses="missing",
         links="more",
     ),

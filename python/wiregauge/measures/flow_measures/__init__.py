@@ -8,26 +8,38 @@ from __future__ import annotations
 from typing import Any
 
 from wiregauge.measures.definitions import define
+from wiregauge.measures.flow_measures.availability import AVAILABILITY
 from wiregauge.measures.flow_measures.base import FlowMeasure
+from wiregauge.measures.flow_measures.conformity import CONFORMITY
 from wiregauge.measures.flow_measures.credit import CREDIT
+from wiregauge.measures.flow_measures.deadline import DEADLINE
 from wiregauge.measures.flow_measures.derived import EFFECTIVE_BANDWIDTH, JITTER, LOSS, VARIATION
 from wiregauge.measures.flow_measures.elimination import ELIMINATION
 from wiregauge.measures.flow_measures.gates import GATES
 from wiregauge.measures.flow_measures.hops import HOPS
+from wiregauge.measures.flow_measures.losses import LOSSES
 from wiregauge.measures.flow_measures.pairs import PAIRS
 from wiregauge.measures.flow_measures.policing import POLICING
-from wiregauge.measures.flow_measures.service import GOODPUT, SERVICE
+from wiregauge.measures.flow_measures.rates import GOODPUT, RATES
+from wiregauge.measures.flow_measures.reordering import REORDERING
 from wiregauge.measures.flow_measures.with_loss import WITH_LOSS
+from wiregauge.measures.run_measures import RUN_MEASURES
 
 __all__ = [
+    "AVAILABILITY",
+    "CONFORMITY",
     "CREDIT",
+    "DEADLINE",
     "ELIMINATION",
     "FLOW_MEASURES",
     "GATES",
+    "GOODPUT",
     "HOPS",
+    "LOSSES",
     "PAIRS",
     "POLICING",
-    "SERVICE",
+    "RATES",
+    "REORDERING",
     "WITH_LOSS",
 ]
 
@@ -46,11 +58,18 @@ FLOW_MEASURES: dict[str, FlowMeasure[Any]] = {
         CREDIT,
         GOODPUT,
         EFFECTIVE_BANDWIDTH,
-        SERVICE,
+        LOSSES,
+        AVAILABILITY,
+        REORDERING,
+        DEADLINE,
+        CONFORMITY,
+        RATES,
     )
 }
 """Flow measures by name, in the order in which their figures are computed and listed."""
 
+for _run_measure in RUN_MEASURES.values():
+    define(_run_measure.definition)
 for _measure in FLOW_MEASURES.values():
     for _definition in _measure.definitions:
         define(_definition)

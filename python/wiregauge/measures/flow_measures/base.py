@@ -6,7 +6,7 @@ in a file of this package.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -20,6 +20,7 @@ from wiregauge.measures.metrics.flow_plan import CampaignPlan, FlowPlan
 from wiregauge.measures.metrics.hops import Passages
 from wiregauge.measures.metrics.judgement import FlowResult
 from wiregauge.measures.metrics.pairs import Correction
+from wiregauge.measures.metrics.pooling import known, pooled
 from wiregauge.measures.metrics.quantity import Quantity
 from wiregauge.measures.metrics.releases import Errors
 from wiregauge.measures.metrics.series import Extracted, Offsets
@@ -28,7 +29,7 @@ from wiregauge.measures.metrics.summary import Summary
 from wiregauge.measures.sketched.full_flow import Whole
 from wiregauge.records.reported import RunEntry, TrackedFlow
 
-__all__ = ["NOTHING", "FlowMeasure", "FlowReading", "RunReading"]
+__all__ = ["NOTHING", "FlowMeasure", "FlowReading", "RunReading", "Served", "stored"]
 
 Flags = NDArray[np.bool_]
 T = TypeVar("T")
@@ -107,6 +108,11 @@ class FlowReading:
     summaries: dict[str, Summary] = field(default_factory=dict)
     """Summaries by measure, once they are computed."""
 
+    @property
+    def final(self) -> str:
+        """The column of the arrival at the final destination."""
+        return "back_rx_app" if self.flow.relayed else "rx_app"
+
 
 class FlowMeasure(Generic[T]):
     """Figures of a flow that belong together: how they are computed, pooled over repeats and listed."""
@@ -114,7 +120,7 @@ class FlowMeasure(Generic[T]):
     name: str
     """The key in `FlowResult.figures`: the name of the measure, or that of a group of measures."""
     none: T
-    """The value where there are no figures; a false value is not stored."""
+    """The value where there are no figures; it is not stored."""
     definitions: tuple[Definition, ...] = ()
     """Definitions of its measures; those in `definitions` are not repeated here."""
 
@@ -122,7 +128,7 @@ class FlowMeasure(Generic[T]):
         """The figures of a flow in one run, or the statistics of series that they still need."""
         return self.none
 
-    def of_all_messages(self, sample: T, flow: FlowResult, reading: FlowReading) -> T:
+    def of_all_messages(self, sample: T, flow: FlowResult, reading: FlowReading, whole: Whole) -> T:
         """The figures of a flow too large for memory, from those of its `sample`; `flow` has exact counts."""
         return sample
 
@@ -140,3 +146,37 @@ class FlowMeasure(Generic[T]):
     def quantities(self, flow: FlowResult) -> Iterator[Quantity]:
         """The figures one by one, under the names that limits, tables and exports use."""
         return iter(())
+
+
+class Served(FlowMeasure[T | None]):
+    """A measure of the sequence of messages: None where an end of the flow has no tap."""
+
+    none: T | None = None
+
+    def found(self, reading: FlowReading) -> T | Pending[T | None] | None:
+        """The figures of a flow whose ends are both seen."""
+        raise NotImplementedError
+
+    def of_all(self, sample: T, reading: FlowReading, whole: Whole) -> T:
+        """The figures of a flow too large for memory, from those of its sample."""
+        raise NotImplementedError
+
+    def computed(self, reading: FlowReading) -> T | Pending[T | None] | None:
+        """None where an end of the flow has no tap."""
+        return None if reading.blind else self.found(reading)
+
+    def of_all_messages(
+        self, sample: T | None, flow: FlowResult, reading: FlowReading, whole: Whole
+    ) -> T | None:
+        """None where the sample has none."""
+        return self.of_all(sample, reading, whole) if sample is not None else None
+
+    def pooled(self, flows: Sequence[FlowResult], summaries: Mapping[str, Summary]) -> T | None:
+        """Those of the repeats that have any, attribute by attribute."""
+        each = known([flow[self] for flow in flows])
+        return pooled(each) if each else None
+
+
+def stored(found: Iterable[tuple[FlowMeasure[Any], Any]]) -> dict[str, Any]:
+    """Figures by name, without those that are none."""
+    return {measure.name: figures for measure, figures in found if figures != measure.none}

@@ -9,7 +9,8 @@ from wiregauge.measures.definitions import Definition
 from wiregauge.measures.definitions.definition import PASSED_ELIMINATION
 from wiregauge.measures.definitions.units import count_of
 from wiregauge.measures.flow_measures.base import NOTHING, FlowMeasure, FlowReading, RunReading
-from wiregauge.measures.metrics.judgement import FlowResult, added
+from wiregauge.measures.metrics.judgement import FlowResult
+from wiregauge.measures.metrics.pooling import added
 from wiregauge.measures.metrics.quantity import Quantity, single
 from wiregauge.measures.metrics.summary import Summary
 

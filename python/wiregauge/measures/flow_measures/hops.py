@@ -10,6 +10,7 @@ from wiregauge.measures.metrics.batching import Pending
 from wiregauge.measures.metrics.hops import Hop, hops_of, pool_hops
 from wiregauge.measures.metrics.judgement import FlowResult
 from wiregauge.measures.metrics.summary import Summary
+from wiregauge.measures.sketched.full_flow import Whole
 from wiregauge.stats.sketch import Sketch
 
 __all__ = ["HOPS"]
@@ -26,9 +27,8 @@ class _Hops(FlowMeasure[Hops]):
     def computed(self, reading: FlowReading) -> Pending[Hops]:
         return hops_of(reading.through, reading.run.names, reading.run.timestamp_ns)
 
-    def of_all_messages(self, sample: Hops, flow: FlowResult, reading: FlowReading) -> Hops:
-        hops = reading.whole.hops if reading.whole is not None else ()
-        return tuple(_hop(*hop, reading.run.names, sample) for hop in hops) or sample
+    def of_all_messages(self, sample: Hops, flow: FlowResult, reading: FlowReading, whole: Whole) -> Hops:
+        return tuple(_hop(*hop, reading.run.names, sample) for hop in whole.hops) or sample
 
     def pooled(self, flows: Sequence[FlowResult], summaries: Mapping[str, Summary]) -> Hops:
         return pool_hops([flow[self] for flow in flows])

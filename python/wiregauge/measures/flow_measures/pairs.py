@@ -9,6 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from wiregauge import stats
+from wiregauge.measures.definitions import Definition
 from wiregauge.measures.flow_measures.base import FlowMeasure, FlowReading
 from wiregauge.measures.metrics.batching import Pending
 from wiregauge.measures.metrics.flow_plan import FlowPlan
@@ -36,11 +37,30 @@ __all__ = ["PAIRS", "pool_pairs"]
 Pairs = tuple[PairLatency, ...]
 
 
+_DEFINITION = Definition(
+    "pair_latency",
+    "Latency between two points",
+    "end - start, for every pair of points of a leg",
+    "ns",
+    "RFC 7679, 3.4, at the points of the run directory; RFC 2330, 10.2 (wire time and host time)",
+    "Points: intended, application, driver and wire at the sender, wire, driver and application at the "
+    "receiver; of a relayed flow also those of the return leg. Pairs across two clocks carry the clock "
+    "offset's uncertainty.",
+    kind="pairs",
+    better="lower",
+    signed=True,
+    losses="missing",
+    links="more",
+    after="receive_period_jitter",
+)
+
+
 class _Pairs(FlowMeasure[Pairs]):
     """Latency of the pairs of points, in the order of the way."""
 
     name = "pair_latency"
     none: Pairs = ()
+    definitions = (_DEFINITION,)
 
     def computed(self, reading: FlowReading) -> Pairs | Pending[Pairs]:
         paired, repeated = reading.run.paired, reading.run.campaign.repeats > 1
@@ -50,10 +70,8 @@ class _Pairs(FlowMeasure[Pairs]):
             reading.part, reading.flow, reading.correction, reading.summaries, keep=repeated
         )
 
-    def of_all_messages(self, sample: Pairs, flow: FlowResult, reading: FlowReading) -> Pairs:
-        if reading.whole is None:
-            return sample
-        return pairs_of_all(sample, reading.flow, reading.whole, flow.summaries, reading.correction)
+    def of_all_messages(self, sample: Pairs, flow: FlowResult, reading: FlowReading, whole: Whole) -> Pairs:
+        return pairs_of_all(sample, reading.flow, whole, flow.summaries, reading.correction)
 
     def pooled(self, flows: Sequence[FlowResult], summaries: Mapping[str, Summary]) -> Pairs:
         return pool_pairs([flow[self] for flow in flows], summaries)

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from wiregauge.measures.definitions import Definition
 from wiregauge.measures.definitions.definition import ENTERED_FILTERS
 from wiregauge.measures.flow_measures.base import NOTHING, FlowMeasure, FlowReading, RunReading
-from wiregauge.measures.metrics.judgement import FlowResult, added
+from wiregauge.measures.metrics.judgement import FlowResult
+from wiregauge.measures.metrics.pooling import added
 from wiregauge.measures.metrics.quantity import Quantity, single
 from wiregauge.measures.metrics.summary import Summary
 

@@ -10,6 +10,8 @@ import numpy as np
 import polars as pl
 
 from wiregauge import stats
+from wiregauge.measures.definitions import Definition
+from wiregauge.measures.definitions.definition import QUANTILES, SENT
 from wiregauge.measures.flow_measures.base import NOTHING, FlowMeasure, FlowReading
 from wiregauge.measures.metrics.judgement import FlowResult
 from wiregauge.measures.metrics.percentiles import Percentile, needed_for
@@ -17,6 +19,7 @@ from wiregauge.measures.metrics.quantity import Quantity, single
 from wiregauge.measures.metrics.summarise import with_loss
 from wiregauge.measures.metrics.summary import Summary
 from wiregauge.measures.sketched.exact import gain_of
+from wiregauge.measures.sketched.full_flow import Whole
 from wiregauge.measures.sketched.quantiles import ends, ranked
 from wiregauge.measures.sketched.repeats import with_loss_repeats
 from wiregauge.stats.sketch import Sketch
@@ -26,11 +29,30 @@ __all__ = ["WITH_LOSS"]
 Percentiles = Mapping[str, Percentile]
 
 
+_DEFINITION = Definition(
+    "latency_with_loss",
+    "Latency with loss",
+    "quantile of latency (of a relayed flow: rtt) over all sent messages, a lost one counting as infinite",
+    "ns",
+    "RFC 7679, 3.6 (undefined delay)",
+    "Not determined if a percentile falls among the lost.",
+    better="lower",
+    statistics=tuple(QUANTILES),
+    every_message=True,
+    rests_on="latency",
+    of=SENT,
+    losses="counted",
+    links="more",
+    after="range",
+)
+
+
 class _WithLoss(FlowMeasure[Percentiles]):
     """The percentiles by name, of the round trip where messages return; infinite where one falls among the lost."""
 
     name = "latency_with_loss"
     none: Percentiles = NOTHING
+    definitions = (_DEFINITION,)
 
     def computed(self, reading: FlowReading) -> Percentiles:
         if reading.gone.any():
@@ -38,7 +60,9 @@ class _WithLoss(FlowMeasure[Percentiles]):
         flow = reading.flow
         return reading.summaries[flow.main].percentiles or with_loss([], [], flow.quantiles)
 
-    def of_all_messages(self, sample: Percentiles, flow: FlowResult, reading: FlowReading) -> Percentiles:
+    def of_all_messages(
+        self, sample: Percentiles, flow: FlowResult, reading: FlowReading, whole: Whole
+    ) -> Percentiles:
         main, lost = flow.plan.main, flow.counts["lost"]
         if main not in flow.sketches or not lost:
             return flow.summaries[main].percentiles or sample

@@ -24,7 +24,7 @@ from wiregauge.stats import MeanEstimate, many
 from wiregauge.stats.memory import Memory
 from wiregauge.stats.quantiles import rank
 
-__all__ = ["Batch", "Pending", "SeriesRequest", "SeriesStatistics"]
+__all__ = ["Batch", "Pending", "SeriesRequest", "SeriesStatistics", "with_mean"]
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -86,6 +86,14 @@ class Pending(Generic[T_co]):
 
     requests: Sequence[SeriesRequest]
     result: Callable[[Sequence[SeriesStatistics]], T_co]
+
+
+def with_mean(
+    values: NDArray[np.generic], made: Callable[[MeanEstimate | None], T], *, step: float = 1e-3
+) -> Pending[T]:
+    """A result that needs the estimate of the mean of a series; None of no values."""
+    wanted = [SeriesRequest(values.astype(np.float64), step=step)] if len(values) else []
+    return Pending(wanted, lambda found: made(found[0].estimate if found else None))
 
 
 class Batch:

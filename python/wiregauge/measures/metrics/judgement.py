@@ -24,6 +24,7 @@ from wiregauge.measures.definitions.units import count_of
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, FlowPlan, RunPlan
 from wiregauge.measures.metrics.live_network import NetworkResult
 from wiregauge.measures.metrics.measured_clock import ClockResult
+from wiregauge.measures.metrics.pooling import ADDED, ALL, FIRST, MOST, SUM
 from wiregauge.measures.metrics.sampling import Sampled
 from wiregauge.measures.metrics.summary import Summary
 from wiregauge.records import Traits, traits_of
@@ -114,57 +115,39 @@ class FiguresOfFlow(Protocol[T_co]):
         ...
 
 
-def added(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    """The sums of counts by name."""
-    total: dict[str, int] = {}
-    for one in counts:
-        for name, count in one.items():
-            total[name] = total.get(name, 0) + count
-    return total
-
-
-def _first(values: Sequence[Any]) -> Any:
-    return values[0]
-
-
-_FIRST, _ADDED, _SUM, _MOST, _ALL = ({"pooled": rule} for rule in (_first, added, sum, max, all))
-"""Pooling rules: how a field's value for all repeats of a flow follows from those of each; other fields keep their
-default."""
-
-
 @dataclass(frozen=True, slots=True)
 class FlowResult:
     """One flow at one receiver in one run, or in all repeats of a point pooled (`repeats` > 1)."""
 
-    plan: FlowPlan = field(metadata=_FIRST)
-    counts: Mapping[str, int] = field(metadata=_ADDED)
-    outcomes: Mapping[str, int] = field(metadata=_ADDED)
-    planned: int = field(metadata=_SUM)
-    warm_up: int = field(metadata=_SUM)
-    last_seen: Mapping[str, int] = field(metadata=_ADDED)
-    drop_reasons: Mapping[str, int] = field(metadata=_ADDED)
-    missing_send_records: int = field(metadata=_SUM)
-    reorder_extent: int = field(metadata=_MOST)
-    late_sends: int = field(metadata=_SUM)
+    plan: Annotated[FlowPlan, FIRST]
+    counts: Annotated[Mapping[str, int], ADDED]
+    outcomes: Annotated[Mapping[str, int], ADDED]
+    planned: Annotated[int, SUM]
+    warm_up: Annotated[int, SUM]
+    last_seen: Annotated[Mapping[str, int], ADDED]
+    drop_reasons: Annotated[Mapping[str, int], ADDED]
+    missing_send_records: Annotated[int, SUM]
+    reorder_extent: Annotated[int, MOST]
+    late_sends: Annotated[int, SUM]
     loss: Loss
     summaries: Mapping[str, Summary]
     series: Mapping[str, Series]
     figures: Mapping[str, Any] = field(default_factory=dict)
     """Further figures by name of `flow_measures`; `flow[GATES]` is that of one, with its type."""
-    repeats: int = field(default=1, metadata=_SUM)
-    redundant_discarded: int = field(default=0, metadata=_SUM)
+    repeats: Annotated[int, SUM] = 1
+    redundant_discarded: Annotated[int, SUM] = 0
     """Copies that the receiver removed because the copy of the other network came first."""
-    unseen: tuple[str, ...] = field(default=(), metadata=_FIRST)
+    unseen: Annotated[tuple[str, ...], FIRST] = ()
     """End systems of the flow without a tap: sends and losses there are unknown, whatever the counts show."""
     uncompared: str = ""
     """The reason why values between the clocks of its two ends are not determined; empty where they are."""
     clock_offset: tuple[float | None, float | None] | None = None
     """Range of receiver clock minus sender clock for such a flow, ns: least and most, as far as known."""
-    lost_copies: Mapping[str, int] = field(default_factory=dict, metadata=_ADDED)
+    lost_copies: Annotated[Mapping[str, int], ADDED] = field(default_factory=dict)
     """Copies that one of two networks did not deliver, by network."""
-    clock_varies: float = field(default=0.0, metadata=_MOST)
+    clock_varies: Annotated[float, MOST] = 0.0
     """The most that the error of its clocks may differ between messages, ns; it enters differences of one-way times."""
-    clock_wanders: float = field(default=0.0, metadata=_MOST)
+    clock_wanders: Annotated[float, MOST] = 0.0
     """The most that this error may have drifted within the run, ns; it enters differences of times far apart."""
     lost_at_least: int = 0
     """Number of messages that are certainly lost, though frames of equal content may hide which."""
@@ -172,9 +155,9 @@ class FlowResult:
     """Number of messages that certainly arrived, likewise."""
     holes: str = ""
     """The reason why more messages may have been sent, and lost, than were seen; empty without one."""
-    unsent_in_silences: bool = field(default=False, metadata=_ALL)
+    unsent_in_silences: Annotated[bool, ALL] = False
     """Whether sends that were due and never made are in the open silences of its arrivals (`silences.unsent`)."""
-    settling: int = field(default=0, metadata=_SUM)
+    settling: Annotated[int, SUM] = 0
     """Values at the beginning of the measured part that differ from the rest (`Settling`), added over repeats."""
     line_time: LineTime | None = None
     """None where it cannot be determined, and for pooled repeats."""
@@ -273,9 +256,7 @@ class LimitResult:
     """Number of these events."""
     low: Annotated[float | None, HIDDEN] = None
     high: Annotated[float | None, HIDDEN] = None
-    instrument: Annotated[
-        tuple[float, float] | None, Key(kind=Interval | None, read=lambda limit: _closed(limit.instrument))
-    ] = None
+    instrument: Annotated[tuple[float, float] | None, Key(kind=Interval | None, read=_closed)] = None
     """The range of the figure within the errors of clocks, timestamps and a late played network, infinite where nothing
     bounds it; None where they leave nothing open."""
     missing: Count = 0
@@ -318,9 +299,11 @@ class LimitResult:
         return self.low is not None and self.high is not None and self.low <= self.value <= self.high
 
 
-def _closed(ends: tuple[float, float] | None) -> list[float | None] | None:
-    """An interval with None for an infinite end."""
-    return [end if isfinite(end) else None for end in ends] if ends is not None else None
+def _closed(limit: LimitResult) -> list[float | None] | None:
+    """The range that the instrument leaves, with None for an infinite end."""
+    if limit.instrument is None:
+        return None
+    return [end if isfinite(end) else None for end in limit.instrument]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,12 @@
 """Service that a flow's receiver got: losses in runs, order, deadlines, availability, contracts, rates.
 
-The message table has the outcome of each message; this module analyses their sequence. Counts are exact, bounds of
-shares account for clusters, times are summaries like any other.
+Types of these results, with their JSON keys and how repeats are pooled, and those that follow from flags alone.
+Counts are exact, bounds of shares account for clusters, times are summaries like any other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Annotated
@@ -18,13 +18,21 @@ from numpy.typing import NDArray
 from wiregauge import stats
 from wiregauge.files.typed_json import HIDDEN, Count, Figure, Interval, Key, Positive
 from wiregauge.files.typed_json import Share as Ratio
-from wiregauge.measures.metrics import patterns, sampling
+from wiregauge.measures.metrics import patterns
 from wiregauge.measures.metrics.arrays import Part
-from wiregauge.measures.metrics.arrivals import Arrivals
-from wiregauge.measures.metrics.batching import Pending, SeriesRequest, SeriesStatistics
 from wiregauge.measures.metrics.columns import ascending
 from wiregauge.measures.metrics.flow_plan import FlowPlan
-from wiregauge.measures.metrics.silences import open_silences
+from wiregauge.measures.metrics.pooling import (
+    ADDED,
+    FIRST,
+    LEAST,
+    MOST,
+    SUM,
+    Pooled,
+    added,
+    known,
+    weighted,
+)
 
 __all__ = [
     "Availability",
@@ -34,14 +42,11 @@ __all__ = [
     "Rate",
     "Rates",
     "Reordering",
-    "Service",
     "Share",
     "availability_of",
     "conformity_of",
     "losses_of",
-    "order_of",
-    "pool_services",
-    "serve",
+    "pool_rates",
     "share_of",
 ]
 
@@ -49,8 +54,6 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-OVERHEAD_BYTES = 20
-"""Octets of preamble, start delimiter and least gap, which a frame occupies on the wire besides its own."""
 MOST_LENGTHS = 64
 """Number of lengths of loss periods that are listed; longer ones are counted with the longest listed."""
 
@@ -74,18 +77,68 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
+class Rate:
+    """A rate with its 95 % interval from sampling."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+def pool_shares(shares: Sequence[Share]) -> Share:
+    """The share in all repeats; its bounds see the spread between them."""
+    counts, sizes = [share.count for share in shares], [share.n for share in shares]
+    worth = stats.repeated_share_worth(counts, sizes)
+    bound = stats.share_bound(sum(counts), sum(sizes), worth)
+    share = Share(sum(counts), sum(sizes), bound.low, bound.high, worth)
+    if all(one.most is None for one in shares):
+        return share
+    worst = pool_shares(
+        [replace(one, count=one.count if one.most is None else one.most, most=None) for one in shares]
+    )
+    return replace(share, high=worst.high, most=worst.count)
+
+
+def pool_rates(rates: Sequence[Rate]) -> Rate:
+    """The mean over the runs with Student's interval from their spread; the run's own where there is one."""
+    if len(rates) < 2:
+        return rates[0]
+    values = np.array([rate.value for rate in rates])
+    half = stats.repeated_mean_half_width(values, np.full(len(rates), 1 / len(rates))) or 0.0
+    mean = float(values.mean())
+    return Rate(mean, max(mean - half, 0.0), mean + half)
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    found = known(values)
+    return float(np.mean(found)) if found else None
+
+
+def _spread(deadlines: Sequence[Deadline]) -> float | None:
+    """Half-width of the mean tardiness from its spread between repeats."""
+    late = [(d.tardiness_mean_ns, d.late) for d in deadlines if d.tardiness_mean_ns is not None]
+    total = sum(n for _, n in late)
+    weights = np.array([n / total for _, n in late])
+    return stats.repeated_mean_half_width(np.array([mean for mean, _ in late]), weights)
+
+
+_SHARES, _MEAN = Pooled(pool_shares), Pooled(_mean)
+_SORTED = Pooled(lambda each: dict(sorted(added(each).items())))
+
+
+@dataclass(frozen=True, slots=True)
 class Losses:
     """Losses of the measured part in the order of sequence (RFC 3357)."""
 
-    periods: Count
-    longest: Count
-    lengths: Annotated[Mapping[int, int], Key(kind=dict[str, Count])]
+    periods: Annotated[Count, SUM]
+    longest: Annotated[Count, MOST]
+    lengths: Annotated[Mapping[int, int], Key(kind=dict[str, Count]), _SORTED]
     """Loss periods by their length in messages; `MOST_LENGTHS` stands for all from there on."""
-    least_distance: Count | None
+    least_distance: Annotated[Count | None, LEAST]
     """Least difference of the sequence numbers of successive losses; None below two."""
-    shortest_clear: Count | None
+    shortest_clear: Annotated[Count | None, LEAST]
     """Fewest messages between two loss periods; None below two."""
-    longest_at_most: Annotated[int | None, HIDDEN] = None
+    longest_at_most: Annotated[int | None, HIDDEN, MOST] = None
     """The longest period if all messages of unknown outcome were lost; None without any."""
 
 
@@ -93,13 +146,13 @@ class Losses:
 class Reordering:
     """Order of the first intact copies at the final destination (RFC 4737)."""
 
-    share: Annotated[Share, Key(flat=True)]
-    extent_max: Count
-    extent_mean: Figure
-    n_reordered: Annotated[Mapping[int, int], Key(kind=dict[str, Count])]
+    share: Annotated[Share, Key(flat=True), _SHARES]
+    extent_max: Annotated[Count, MOST]
+    extent_mean: Annotated[Figure, weighted("extent_mean", lambda order: order.share.count)]
+    n_reordered: Annotated[Mapping[int, int], Key(kind=dict[str, Count]), ADDED]
     """Messages that are n-reordered, for n = 1, 2, 3."""
-    n_max: Count
-    late_time_max_ns: Figure
+    n_max: Annotated[Count, MOST]
+    late_time_max_ns: Annotated[Figure, MOST]
     """Longest time a reordered message came after the earliest with a higher number (RFC 4737, 4.3)."""
 
 
@@ -107,13 +160,15 @@ class Reordering:
 class Deadline:
     """Messages against the flow's deadline: the late and the lost miss it."""
 
-    deadline_ns: float
-    missed: Share
-    late: Count
-    tardiness_mean_ns: Figure
+    deadline_ns: Annotated[float, FIRST]
+    missed: Annotated[Share, _SHARES]
+    late: Annotated[Count, SUM]
+    tardiness_mean_ns: Annotated[Figure, weighted("tardiness_mean_ns", lambda deadline: deadline.late)]
     """Mean lateness of the late messages, ns."""
-    tardiness_max_ns: Figure
-    tardiness_half_width_ns: Annotated[Figure, Key("tardiness_uncertainty_ns")] = None
+    tardiness_max_ns: Annotated[Figure, MOST]
+    tardiness_half_width_ns: Annotated[
+        Figure, Key("tardiness_uncertainty_ns"), Pooled(_spread, of_members=True)
+    ] = None
     """95 % half-width of the mean, from sampling."""
 
 
@@ -121,9 +176,9 @@ class Deadline:
 class Availability:
     """Share of messages at which the service was up; it survives one failed message, not two in a row."""
 
-    down: Annotated[Share, Key(kind=Count, read="down.count")]
-    outages: Count
-    longest: Count
+    down: Annotated[Share, Key(kind=Count, read="down.count"), _SHARES]
+    outages: Annotated[Count, SUM]
+    longest: Annotated[Count, MOST]
     """Messages of the longest outage."""
 
     @property
@@ -151,32 +206,23 @@ class Availability:
 class Conformity:
     """Frames outside a contract: `of` names it, `allowed_ns` is its tolerance, `worst_ns` the largest violation."""
 
-    of: Annotated[str, HIDDEN]
-    outside: Share
-    allowed_ns: tuple[float, float]
-    worst_ns: Figure
-    missing: Count = 0
+    of: Annotated[str, HIDDEN, FIRST]
+    outside: Annotated[Share, _SHARES]
+    allowed_ns: Annotated[tuple[float, float], FIRST]
+    worst_ns: Annotated[Figure, MOST]
+    missing: Annotated[Count, SUM] = 0
     """Number of messages without the timestamps needed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rate:
-    """A rate with its 95 % interval from sampling."""
-
-    value: float
-    low: float | None
-    high: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
     """Frames per second as intended and as offered by the sender (RFC 2285, 3.5), and the same rates on the wire."""
 
-    intended_per_s: float
-    offered_per_s: Annotated[Rate, Key(kind=float, read="offered_per_s.value")]
-    bits_per_frame: Annotated[float | None, HIDDEN]
+    intended_per_s: Annotated[float, _MEAN]
+    offered_per_s: Annotated[Rate, Key(kind=float, read="offered_per_s.value"), Pooled(pool_rates)]
+    bits_per_frame: Annotated[float | None, HIDDEN, _MEAN]
     """Mean bits that a frame occupies on the wire, preamble and gap included; None without recorded lengths."""
-    link_bps: Count | None
+    link_bps: Annotated[Count | None, FIRST]
 
     @property
     def offered_interval(self) -> Annotated[Interval, Key(after="offered_per_s")]:
@@ -201,57 +247,6 @@ class Rates:
     def on_wire(self, per_s: float) -> float | None:
         """Bits per second on the wire at a frame rate."""
         return per_s * self.bits_per_frame if self.bits_per_frame is not None else None
-
-
-@dataclass(frozen=True, slots=True)
-class Service:
-    """The complete service of one flow at one receiver."""
-
-    losses: Losses
-    reordering: Reordering
-    availability: Availability
-    deadline: Deadline | None
-    conformity: tuple[Conformity, ...]
-    rates: Rates | None
-    goodput: Rate | None
-
-
-def serve(
-    part: Part, flow: FlowPlan, lost: Flags, unknown: Flags | None = None, frames: Conformity | None = None
-) -> Pending[Service]:
-    """The service of a flow from the rows of its measured part in the order of sequence; flags mark `lost` messages and
-    those of `unknown` outcome. `frames` is the conformity of its frames on the wire.
-
-    For a sample only the intervals of its rates are right; `sketched` replaces all else.
-    """
-    final = "back_rx_app" if flow.relayed else "rx_app"
-    late = part.flags("late")
-    gone = lost if unknown is None else lost | unknown
-    tardy = _tardiness(part, flow, final, lost, late)
-    sending, coming = _offered(part), _arriving(part, flow, final, gone)
-    silent = [time for time in open_silences(part, ~lost, flow) if time and not part.sampled]
-    arrivals = len(coming) if coming is not None else 0
-    if coming is not None and silent:
-        coming = np.concatenate([coming, np.array(silent, dtype=np.int64)])
-    series = [
-        (one.astype(np.float64), step) if one is not None and len(one) else None
-        for one, step in ((tardy, 1e-3), (sending, 1.0), (coming, 1.0))
-    ]
-
-    def told(statistics: Sequence[SeriesStatistics]) -> Service:
-        answers = iter(statistics)
-        late_by, sent, came = (next(answers).estimate if one is not None else None for one in series)
-        return Service(
-            losses=losses_of(lost, part.column("sequence").values, unknown),
-            reordering=_reordering(part, final, gone),
-            availability=availability_of(lost | late, unknown),
-            deadline=_deadline(tardy, late_by, flow, lost, late, unknown),
-            conformity=conformity_of(part, flow, frames),
-            rates=_rates(part, flow, _rate(sending, 1.0, sent)),
-            goodput=_goodput(part, coming, arrivals, flow, came),
-        )
-
-    return Pending([SeriesRequest(one[0], step=one[1]) for one in series if one is not None], told)
 
 
 def share_of(flags: Flags, unknown: Flags | None = None) -> Share:
@@ -295,31 +290,6 @@ def losses_of(lost: Flags, sequence: Integers, unknown: Flags | None = None) -> 
     )
 
 
-def _reordering(part: Part, final: str, lost: Flags) -> Reordering:
-    flags = part.flags("reordered")
-    share = share_of(flags[~lost])
-    if not share.count:
-        return Reordering(share, 0, None, {1: 0, 2: 0, 3: 0}, 0, None)
-    recorded = part.column("reorder_extent").values[flags].astype(np.float64)
-    came = Arrivals()
-    came.take_rows(part.frame.filter(pl.Series(~lost)), final)
-    came.finish()
-    return order_of(share, int(recorded.max()), float(recorded.mean()), came)
-
-
-def order_of(share: Share, extent_max: int, extent_mean: float | None, came: Arrivals) -> Reordering:
-    """The order of arrivals from the messages that tracking marks as reordered, and the extent of overtaking."""
-    late = came.late_time_max
-    return Reordering(
-        share=share,
-        extent_max=extent_max,
-        extent_mean=extent_mean,
-        n_reordered=dict(came.n_reordered),
-        n_max=came.n_max,
-        late_time_max_ns=late / 1000 if late is not None else None,
-    )
-
-
 def availability_of(failed: Flags, unknown: Flags | None = None) -> Availability:
     """Availability over messages in the order of sending; `unknown` ones may have failed, too."""
     if not failed.any() and (unknown is None or not unknown.any()):
@@ -330,37 +300,6 @@ def availability_of(failed: Flags, unknown: Flags | None = None) -> Availability
         worst = share_of(patterns.outages(failed | unknown).down)
         down = replace(down, high=worst.high, most=worst.count)
     return Availability(down, found.number, found.longest)
-
-
-def _tardiness(part: Part, flow: FlowPlan, final: str, lost: Flags, late: Flags) -> Floats | None:
-    """Lateness of the late messages that arrived, ns; None without a deadline."""
-    if flow.deadline_ns is None:
-        return None
-    came, sent = part.column(final), part.column("tx_app")
-    of = late & ~lost
-    for column in (came, sent):
-        of = of if column.known is None else of & column.known
-    return (came.values[of] - sent.values[of]) / 1000 - flow.deadline_ns
-
-
-def _deadline(
-    over: Floats | None,
-    estimate: stats.MeanEstimate | None,
-    flow: FlowPlan,
-    lost: Flags,
-    late: Flags,
-    unknown: Flags | None,
-) -> Deadline | None:
-    if over is None or flow.deadline_ns is None:
-        return None
-    return Deadline(
-        flow.deadline_ns,
-        share_of(lost | late, unknown),
-        int(np.count_nonzero(late & ~lost)),
-        float(over.mean()) if len(over) else None,
-        float(over.max()) if len(over) else None,
-        estimate.half_width if estimate is not None else None,
-    )
 
 
 def conformity_of(part: Part, flow: FlowPlan, frames: Conformity | None = None) -> tuple[Conformity, ...]:
@@ -403,219 +342,3 @@ def _contract(
 ) -> Conformity:
     worst = float(size.max()) / 1000 if len(size) else None
     return Conformity(of, share_of(outside), allowed, worst, max(messages - len(size), 0))
-
-
-def _offered(part: Part) -> Integers | None:
-    """Times between sends, ps, in their order; None below two messages whose intended and real sending are known."""
-    of = _both(part)
-    if (part.height if of is None else int(np.count_nonzero(of))) < 2:
-        return None
-    return _distances(part, "tx_app", of)
-
-
-def _arriving(part: Part, flow: FlowPlan, final: str, gone: Flags) -> Integers | None:
-    """Times between arrivals, ps, in their order; None where a payload is not known."""
-    return _distances(part, final, ~gone if gone.any() else None) if flow.payload is not None else None
-
-
-def _both(part: Part) -> Flags | None:
-    """Messages whose intended and real sending are known; None where all are."""
-    known = [one for one in (part.column("intended").known, part.column("tx_app").known) if one is not None]
-    return np.logical_and.reduce(known) if known else None
-
-
-def _distances(part: Part, name: str, of: Flags | None) -> Integers:
-    column, stretch = part.column(name), part.stretch()
-    if column.known is not None:
-        of = column.known if of is None else of & column.known
-    times = column.values if of is None else column.values[of]
-    if stretch is None:
-        ordered = ascending(times)
-        return ordered[1:] - ordered[:-1]
-    order = np.argsort(times, kind="stable")
-    inside = ~sampling.seams((stretch if of is None else stretch[of])[order])
-    return np.diff(times[order])[inside]
-
-
-def _rates(part: Part, flow: FlowPlan, offered: Rate | None) -> Rates | None:
-    of = _both(part)
-
-    def own(name: str) -> Integers:
-        values = part.column(name).values
-        return values if of is None else values[of]
-
-    if offered is None:
-        return None
-    planned, numbers = _extent(own("intended")), _extent(own("sequence"))
-    if planned <= 0:
-        return None
-    lengths = own("length")
-    lengths = lengths[lengths > 0]
-    return Rates(
-        numbers / planned * 1e12,
-        offered,
-        8 * (float(lengths.mean()) + OVERHEAD_BYTES) if len(lengths) else None,
-        flow.link_bps,
-    )
-
-
-def _extent(values: Integers) -> int:
-    return int(values.max()) - int(values.min())
-
-
-def _goodput(
-    part: Part, distances: Integers | None, arrivals: int, flow: FlowPlan, estimate: stats.MeanEstimate | None
-) -> Rate | None:
-    """Over the `distances` of arrivals and the open silences; `arrivals` after the first. 0 where there is none."""
-    if flow.payload is None:
-        return None
-    if not arrivals and part.height > 1 and not part.sampled:
-        return Rate(0.0, None, None)
-    return _rate(distances, 8.0 * flow.payload, estimate, arrivals)
-
-
-def _rate(
-    distances: Integers | None, each: float, estimate: stats.MeanEstimate | None, count: int | None = None
-) -> Rate | None:
-    """`each` per mean distance of the times (ps) in order, per second; None below two or where no time passed.
-
-    `count` is how many of the distances end with an event, where not all do.
-    """
-    if distances is None or estimate is None:
-        return None
-    passed = int(distances.sum())
-    if not passed:
-        return None
-    value = each * 1e12 * (len(distances) if count is None else count) / passed
-    half = estimate.half_width
-    if half is None:
-        return Rate(value, None, None)
-    high = value * estimate.mean / (estimate.mean - half) if half < estimate.mean else None
-    return Rate(value, value * estimate.mean / (estimate.mean + half), high)
-
-
-# -- repeats --------------------------------------------------------------------------------------------------
-
-
-def pool_services(services: Sequence[Service]) -> Service:
-    """Repeats of one flow as one: counts add, extremes stay extremes, shares see the spread between the runs."""
-    deadlines = [service.deadline for service in services if service.deadline is not None]
-    return Service(
-        losses=_pooled_losses([service.losses for service in services]),
-        reordering=_pooled_reordering([service.reordering for service in services]),
-        availability=Availability(
-            _pooled_share([service.availability.down for service in services]),
-            sum(service.availability.outages for service in services),
-            max(service.availability.longest for service in services),
-        ),
-        deadline=_pooled_deadline(deadlines) if deadlines else None,
-        conformity=tuple(
-            Conformity(
-                members[0].of,
-                _pooled_share([member.outside for member in members]),
-                members[0].allowed_ns,
-                _most(member.worst_ns for member in members),
-                sum(member.missing for member in members),
-            )
-            for members in zip(*(service.conformity for service in services), strict=True)
-        ),
-        rates=_pooled_rates([service.rates for service in services if service.rates is not None]),
-        goodput=_pooled_rate([service.goodput for service in services if service.goodput is not None]),
-    )
-
-
-def _pooled_share(shares: Sequence[Share]) -> Share:
-    counts, sizes = [share.count for share in shares], [share.n for share in shares]
-    worth = stats.repeated_share_worth(counts, sizes)
-    bound = stats.share_bound(sum(counts), sum(sizes), worth)
-    share = Share(sum(counts), sum(sizes), bound.low, bound.high, worth)
-    if all(one.most is None for one in shares):
-        return share
-    worst = _pooled_share(
-        [replace(one, count=one.count if one.most is None else one.most, most=None) for one in shares]
-    )
-    return replace(share, high=worst.high, most=worst.count)
-
-
-def _pooled_losses(losses: Sequence[Losses]) -> Losses:
-    lengths: dict[int, int] = {}
-    for one in losses:
-        for length, count in one.lengths.items():
-            lengths[length] = lengths.get(length, 0) + count
-    return Losses(
-        sum(one.periods for one in losses),
-        max(one.longest for one in losses),
-        dict(sorted(lengths.items())),
-        _least(one.least_distance for one in losses),
-        _least(one.shortest_clear for one in losses),
-        max(most)
-        if (most := [one.longest_at_most for one in losses if one.longest_at_most is not None])
-        else None,
-    )
-
-
-def _pooled_reordering(orders: Sequence[Reordering]) -> Reordering:
-    total = sum(order.share.count for order in orders)
-    extents = [order.extent_mean * order.share.count for order in orders if order.extent_mean is not None]
-    return Reordering(
-        _pooled_share([order.share for order in orders]),
-        max(order.extent_max for order in orders),
-        sum(extents) / total if total else None,
-        {n: sum(order.n_reordered[n] for order in orders) for n in (1, 2, 3)},
-        max(order.n_max for order in orders),
-        _most(order.late_time_max_ns for order in orders),
-    )
-
-
-def _pooled_deadline(deadlines: Sequence[Deadline]) -> Deadline:
-    late = sum(deadline.late for deadline in deadlines)
-    over = [
-        deadline.tardiness_mean_ns * deadline.late
-        for deadline in deadlines
-        if deadline.tardiness_mean_ns is not None
-    ]
-    return Deadline(
-        deadlines[0].deadline_ns,
-        _pooled_share([deadline.missed for deadline in deadlines]),
-        late,
-        sum(over) / late if late else None,
-        _most(deadline.tardiness_max_ns for deadline in deadlines),
-        _spread([(d.tardiness_mean_ns, d.late) for d in deadlines if d.tardiness_mean_ns is not None]),
-    )
-
-
-def _pooled_rates(rates: Sequence[Rates]) -> Rates | None:
-    offered = _pooled_rate([rate.offered_per_s for rate in rates])
-    if offered is None:
-        return None
-    lengths = [rate.bits_per_frame for rate in rates if rate.bits_per_frame is not None]
-    return Rates(
-        float(np.mean([rate.intended_per_s for rate in rates])),
-        offered,
-        float(np.mean(lengths)) if lengths else None,
-        rates[0].link_bps,
-    )
-
-
-def _pooled_rate(rates: Sequence[Rate]) -> Rate | None:
-    """The mean over the runs with Student's interval from their spread; the run's own where there is one."""
-    if len(rates) < 2:
-        return rates[0] if rates else None
-    values = np.array([rate.value for rate in rates])
-    half = stats.repeated_mean_half_width(values, np.full(len(rates), 1 / len(rates))) or 0.0
-    mean = float(values.mean())
-    return Rate(mean, max(mean - half, 0.0), mean + half)
-
-
-def _spread(means: Sequence[tuple[float, int]]) -> float | None:
-    total = sum(n for _, n in means)
-    weights = np.array([n / total for _, n in means])
-    return stats.repeated_mean_half_width(np.array([mean for mean, _ in means]), weights)
-
-
-def _least(values: Iterable[int | None]) -> int | None:
-    return min((value for value in values if value is not None), default=None)
-
-
-def _most(values: Iterable[float | None]) -> float | None:
-    return max((value for value in values if value is not None), default=None)

@@ -1,0 +1,43 @@
+"""The base of every measure of a run as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from wiregauge.measures.definitions import Definition
+from wiregauge.measures.metrics.judgement import FlowResult
+from wiregauge.measures.metrics.live_network import NetworkResult
+from wiregauge.measures.metrics.quantity import Quantity
+from wiregauge.records.reported import ClusterReport, PtpDomainReport
+
+__all__ = ["OfRun", "RunMeasure"]
+
+
+@dataclass(frozen=True, slots=True)
+class OfRun:
+    """The values from which the measures of a run as a whole follow, besides its flows."""
+
+    unplanned: Mapping[str, int] = field(default_factory=dict)
+    clusters: Sequence[ClusterReport] = ()
+    ptp_domains: Sequence[PtpDomainReport] = ()
+    network: NetworkResult | None = None
+    no_network: str = ""
+    """The reason why nothing is known of a played network; empty where something is."""
+    virtual_time: bool = False
+    """Whether the run was in virtual time: timestamps are without error, and nothing is late."""
+
+
+@dataclass(frozen=True)
+class RunMeasure:
+    """A measure of a run as a whole: its definition, and how a figure of it is computed."""
+
+    definition: Definition
+
+    def quantity(self, statistic: str, run: OfRun, flows: Sequence[FlowResult]) -> Quantity:
+        """The figure that a limit names."""
+        raise NotImplementedError
+
+    def without(self, reason: str, statistic: str = "") -> Quantity:
+        """The figure of a run that has none."""
+        return Quantity(self.definition.name, statistic, None, self.definition.unit, 0, reason=reason)
