@@ -38,15 +38,20 @@ DEFINITIONS: dict[str, Definition] = {definition.name: definition for definition
 """All measures by name; `flow_measures` and `run_measures` add their own."""
 
 
-def define(definition: Definition) -> None:
-    """Adds a measure to the defined ones, after the one that it names in `after`."""
-    if definition.name in DEFINITIONS:
-        raise ValueError(f"measure {definition.name} is defined twice")
-    ordered = list(DEFINITIONS.values())
-    names = list(DEFINITIONS)
-    ordered.insert(names.index(definition.after) + 1 if definition.after else len(names), definition)
+def define(*definitions: Definition) -> None:
+    """Adds measures to the defined ones, each after the one that it names in `after`, else after the one before it."""
+    ordered, before = dict(DEFINITIONS), ""
+    for definition in definitions:
+        if definition.name in ordered:
+            raise ValueError(f"measure {definition.name} is defined twice")
+        names = list(ordered)
+        after = definition.after or before
+        place = names.index(after) + 1 if after else len(names)
+        rest = {name: ordered.pop(name) for name in names[place:]}
+        ordered |= {definition.name: definition, **rest}
+        before = definition.name
     DEFINITIONS.clear()
-    DEFINITIONS.update({one.name: one for one in ordered})
+    DEFINITIONS.update(ordered)
 
 
 class _Names(Sequence[str]):

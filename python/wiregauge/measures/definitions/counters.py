@@ -2,121 +2,90 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from wiregauge.measures.definitions.definition import ARRIVED, SEEN, SENT, Definition
 
+_counter = partial(
+    Definition, unit="messages", kind="count", every_message=True, better="lower", links="more"
+)
+
 COUNTERS = (
-    Definition(
+    _counter(
         "sent",
         "Sent",
         "messages of the measured part that left the sender",
-        "messages",
-        "Run directory, Outcomes",
-        kind="count",
-        every_message=True,
+        source="Run directory, Outcomes",
         of="messages planned",
+        better="",
+        links="",
     ),
-    Definition(
+    _counter(
         "delivered",
         "Delivered",
         "messages with an intact copy at their destination application",
-        "messages",
-        "Run directory, Outcomes",
-        "For a relayed flow this is the sender.",
-        kind="count",
-        every_message=True,
+        source="Run directory, Outcomes",
+        note="For a relayed flow this is the sender.",
         better="higher",
         of=SENT,
         losses="counted",
         links="less",
     ),
-    Definition(
+    _counter(
         "lost",
         "Lost",
         "sent - delivered - unknown",
-        "messages",
-        "RFC 7680, 2.5 (a damaged message is lost)",
-        "None lost of n is printed with its 95 % bound 1 - 0.05^(1/n), about 3/n.",
-        kind="count",
-        every_message=True,
-        better="lower",
+        source="RFC 7680, 2.5 (a damaged message is lost)",
+        note="None lost of n is printed with its 95 % bound 1 - 0.05^(1/n), about 3/n.",
         of=SENT,
         losses="counted",
-        links="more",
     ),
-    Definition(
+    _counter(
         "unknown",
         "Unknown",
         "messages without an arrival record while the instrument may have lost that record",
-        "messages",
-        "Run directory, Outcomes",
-        "Loss bounds cover both cases: none of them lost, and all of them.",
-        kind="count",
-        every_message=True,
-        better="lower",
+        source="Run directory, Outcomes",
+        note="Loss bounds cover both cases: none of them lost, and all of them.",
         of=SENT,
+        links="",
     ),
-    Definition(
+    _counter(
         "duplicated",
         "Duplicated",
         "messages with more than one intact copy",
-        "messages",
-        "RFC 5560, 2 (duplication)",
-        kind="count",
-        every_message=True,
-        better="lower",
+        source="RFC 5560, 2 (duplication)",
         of=ARRIVED,
-        links="more",
     ),
-    Definition(
+    _counter(
         "reordered",
         "Reordered",
         "messages whose first intact copy came after one with a higher sequence number",
-        "messages",
-        "RFC 4737, 3.3",
-        kind="count",
-        every_message=True,
-        better="lower",
+        source="RFC 4737, 3.3",
         rests_on="latency",
         of=ARRIVED,
         least=2,
-        links="more",
     ),
-    Definition(
+    _counter(
         "late",
         "Late",
         "messages older than the flow's deadline on arrival",
-        "messages",
-        "Run directory, messages",
-        kind="count",
-        every_message=True,
-        better="lower",
+        source="Run directory, messages",
         needs="deadline",
         rests_on="lateness",
         of=ARRIVED,
-        links="more",
     ),
-    Definition(
+    _counter(
         "misdirected",
         "Misdirected",
         "messages with a copy at another end system",
-        "messages",
-        "RFC 2285, 3.8.3 (flood count), per message",
-        kind="count",
-        every_message=True,
-        better="lower",
+        source="RFC 2285, 3.8.3 (flood count), per message",
         of=SEEN,
-        links="more",
     ),
-    Definition(
+    _counter(
         "corrupted",
         "Corrupted",
         "messages with a damaged copy (CRC-32 over header and payload)",
-        "messages",
-        "RFC 7680, 2.5",
-        kind="count",
-        every_message=True,
-        better="lower",
+        source="RFC 7680, 2.5",
         of=SEEN,
-        links="more",
     ),
 )

@@ -86,7 +86,7 @@ class Definition:
     usual: tuple[str, ...] = ()
     """Percentiles that are always given; those named by limits are added."""
     after: str = ""
-    """The measure that it follows in lists; "" puts it last."""
+    """The measure that it follows in lists; "": the one defined with it just before, or the last."""
 
     @property
     def key(self) -> str:

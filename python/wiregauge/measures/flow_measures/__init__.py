@@ -68,8 +68,6 @@ FLOW_MEASURES: dict[str, FlowMeasure[Any]] = {
 }
 """Flow measures by name, in the order in which their figures are computed and listed."""
 
-for _run_measure in RUN_MEASURES.values():
-    define(_run_measure.definition)
+define(*(one.definition for one in RUN_MEASURES.values()))
 for _measure in FLOW_MEASURES.values():
-    for _definition in _measure.definitions:
-        define(_definition)
+    define(*_measure.definitions)

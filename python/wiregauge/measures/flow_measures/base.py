@@ -20,7 +20,7 @@ from wiregauge.measures.metrics.flow_plan import CampaignPlan, FlowPlan
 from wiregauge.measures.metrics.hops import Passages
 from wiregauge.measures.metrics.judgement import FlowResult
 from wiregauge.measures.metrics.pairs import Correction
-from wiregauge.measures.metrics.pooling import known, pooled
+from wiregauge.measures.metrics.pooling import added, known, pooled
 from wiregauge.measures.metrics.quantity import Quantity
 from wiregauge.measures.metrics.releases import Errors
 from wiregauge.measures.metrics.series import Extracted, Offsets
@@ -29,7 +29,7 @@ from wiregauge.measures.metrics.summary import Summary
 from wiregauge.measures.sketched.full_flow import Whole
 from wiregauge.records.reported import RunEntry, TrackedFlow
 
-__all__ = ["NOTHING", "FlowMeasure", "FlowReading", "RunReading", "Served", "stored"]
+__all__ = ["NOTHING", "Counted", "FlowMeasure", "FlowReading", "RunReading", "Served", "stored"]
 
 Flags = NDArray[np.bool_]
 T = TypeVar("T")
@@ -146,6 +146,16 @@ class FlowMeasure(Generic[T]):
     def quantities(self, flow: FlowResult) -> Iterator[Quantity]:
         """The figures one by one, under the names that limits, tables and exports use."""
         return iter(())
+
+
+class Counted(FlowMeasure[Mapping[str, int]]):
+    """Counts by statistic; those of repeats add."""
+
+    none: Mapping[str, int] = NOTHING
+
+    def pooled(self, flows: Sequence[FlowResult], summaries: Mapping[str, Summary]) -> Mapping[str, int]:
+        """The sums of the repeats."""
+        return added([flow[self] for flow in flows])
 
 
 class Served(FlowMeasure[T | None]):

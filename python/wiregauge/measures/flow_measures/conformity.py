@@ -47,7 +47,6 @@ _DEFINITIONS = (
         needs="two networks",
         of="messages of which both copies came",
         links="more",
-        after="bag_violations",
     ),
     Definition(
         "window_violations",
@@ -59,7 +58,6 @@ _DEFINITIONS = (
         needs="schedule",
         of="frames that were received",
         links="more",
-        after="skew_violations",
     ),
 )
 

@@ -52,7 +52,6 @@ _DEFINITIONS = (
         of=ARRIVED,
         losses="missing",
         links="more",
-        after="deadline_missed",
     ),
 )
 

@@ -56,7 +56,6 @@ _VARIATION = (
         of=ARRIVED,
         losses="missing",
         links="more",
-        after="range",
     ),
 )
 _JITTER = (
@@ -82,7 +81,6 @@ _JITTER = (
         of=ARRIVED,
         least=2,
         links="more",
-        after="period_jitter",
     ),
 )
 _EFFECTIVE_BANDWIDTH = Definition(

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from wiregauge.measures.definitions import Definition
 from wiregauge.measures.definitions.definition import PASSED_ELIMINATION
 from wiregauge.measures.definitions.units import count_of
-from wiregauge.measures.flow_measures.base import NOTHING, FlowMeasure, FlowReading, RunReading
+from wiregauge.measures.flow_measures.base import Counted, FlowReading, RunReading
 from wiregauge.measures.metrics.judgement import FlowResult
-from wiregauge.measures.metrics.pooling import added
 from wiregauge.measures.metrics.quantity import Quantity, single
-from wiregauge.measures.metrics.summary import Summary
 
 __all__ = ["ELIMINATION"]
 
@@ -35,18 +33,14 @@ _DEFINITION = Definition(
 )
 
 
-class _Elimination(FlowMeasure[Counts]):
+class _Elimination(Counted):
     """The counters of elimination, by statistic."""
 
     name = "elimination"
-    none: Counts = NOTHING
     definitions = (_DEFINITION,)
 
-    def computed(self, reading: FlowReading) -> Counts:
+    def computed(self, reading: FlowReading) -> Mapping[str, int]:
         return reading.run.once(_counted).get(reading.flow.id, self.none)
-
-    def pooled(self, flows: Sequence[FlowResult], summaries: Mapping[str, Summary]) -> Counts:
-        return added([flow[self] for flow in flows])
 
     def quantities(self, flow: FlowResult) -> Iterator[Quantity]:
         counts = flow[self]

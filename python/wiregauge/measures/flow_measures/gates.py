@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from wiregauge.measures.definitions import Definition
-from wiregauge.measures.flow_measures.base import NOTHING, FlowMeasure, FlowReading, RunReading
+from wiregauge.measures.flow_measures.base import Counted, FlowReading, RunReading
 from wiregauge.measures.metrics.credits import changes_priority, class_of
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, FlowPlan
 from wiregauge.measures.metrics.gate_course import GateCourse
@@ -46,11 +46,10 @@ _DEFINITION = Definition(
 )
 
 
-class _Gates(FlowMeasure[Counts]):
+class _Gates(Counted):
     """Counts of gates met, by statistic; a sampled flow has none."""
 
     name = "gates"
-    none: Counts = NOTHING
     definitions = (_DEFINITION,)
 
     def computed(self, reading: FlowReading) -> Counts:

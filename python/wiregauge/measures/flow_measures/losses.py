@@ -42,7 +42,6 @@ _DEFINITIONS = (
         of=SENT,
         least=2,
         links="less",
-        after="loss_period",
     ),
 )
 

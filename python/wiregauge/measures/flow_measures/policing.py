@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from wiregauge.measures.definitions import Definition
 from wiregauge.measures.definitions.definition import ENTERED_FILTERS
-from wiregauge.measures.flow_measures.base import NOTHING, FlowMeasure, FlowReading, RunReading
+from wiregauge.measures.flow_measures.base import Counted, FlowReading, RunReading
 from wiregauge.measures.metrics.judgement import FlowResult
-from wiregauge.measures.metrics.pooling import added
 from wiregauge.measures.metrics.quantity import Quantity, single
-from wiregauge.measures.metrics.summary import Summary
 
 __all__ = ["POLICING"]
-
-Counts = Mapping[str, int]
 
 _DEFINITION = Definition(
     "policing",
@@ -34,18 +30,14 @@ _DEFINITION = Definition(
 )
 
 
-class _Policing(FlowMeasure[Counts]):
+class _Policing(Counted):
     """The counters of stream filters, by statistic."""
 
     name = "policing"
-    none: Counts = NOTHING
     definitions = (_DEFINITION,)
 
-    def computed(self, reading: FlowReading) -> Counts:
+    def computed(self, reading: FlowReading) -> Mapping[str, int]:
         return reading.run.once(_counted).get(reading.flow.id, self.none)
-
-    def pooled(self, flows: Sequence[FlowResult], summaries: Mapping[str, Summary]) -> Counts:
-        return added([flow[self] for flow in flows])
 
     def quantities(self, flow: FlowResult) -> Iterator[Quantity]:
         counts = flow[self]

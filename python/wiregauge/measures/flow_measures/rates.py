@@ -56,7 +56,6 @@ _DEFINITIONS = (
         better="higher",
         of=SENT,
         least=2,
-        after="intended_load",
     ),
 )
 

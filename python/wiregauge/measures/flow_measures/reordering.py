@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import polars as pl
 
@@ -18,52 +19,36 @@ from wiregauge.measures.sketched.full_flow import Whole
 
 __all__ = ["REORDERING"]
 
+_order_of = partial(Definition, better="lower", rests_on="latency", of=ARRIVED, least=2, links="more")
 _DEFINITIONS = (
-    Definition(
+    _order_of(
         "reorder_extent",
         "Reordering extent",
         "i - (least j < i with sequence[j] > sequence[i]), i and j counting arrivals",
-        "messages",
-        "RFC 4737, 4.2.1",
-        "Buffer size, in messages, that restores the order. Reordered messages only.",
-        better="lower",
+        unit="messages",
+        source="RFC 4737, 4.2.1",
+        note="Buffer size, in messages, that restores the order. Reordered messages only.",
         statistics=("max", "mean"),
-        rests_on="latency",
-        of=ARRIVED,
-        least=2,
-        links="more",
         after="reordered",
     ),
-    Definition(
+    _order_of(
         "reorder_late_time",
         "Reordering late time",
         "arrival[i] - arrival[i - reorder_extent]",
-        "ns",
-        "RFC 4737, 4.3",
-        "Time for which that buffer must wait.",
-        better="lower",
+        unit="ns",
+        source="RFC 4737, 4.3",
+        note="Time for which that buffer must wait.",
         statistics=("max",),
-        rests_on="latency",
-        of=ARRIVED,
-        least=2,
-        links="more",
-        after="reorder_extent",
     ),
-    Definition(
+    _order_of(
         "n_reordering",
         "n-reordering",
         "messages directly preceded by at least n arrivals with higher sequence numbers",
-        "messages",
-        "RFC 4737, 5",
-        "With n = 3 a TCP sender assumes that the message is lost. Arrivals with equal timestamps count as "
+        unit="messages",
+        source="RFC 4737, 5",
+        note="With n = 3 a TCP sender assumes that the message is lost. Arrivals with equal timestamps count as "
         "in order.",
-        better="lower",
         statistics=("1", "2", "3"),
-        rests_on="latency",
-        of=ARRIVED,
-        least=2,
-        links="more",
-        after="reorder_late_time",
     ),
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -106,176 +107,146 @@ class _EventsOfGroups(_Events):
         return [group.synchronised_at_ns is not None for group in groups for _ in self.protocol.clocks(group)]
 
 
-_OF_AS6802 = "SAE AS6802; the simulator's own account of its devices"
-_OF_PTP = "IEEE Std 1588-2019; readings of the clocks themselves, which only the simulator can compare"
+_as6802 = partial(
+    Definition,
+    source="SAE AS6802; the simulator's own account of its devices",
+    better="lower",
+    needs="run",
+    of="devices that were synchronised",
+)
+_ptp = partial(
+    Definition,
+    source="IEEE Std 1588-2019; readings of the clocks themselves, which only the simulator can compare",
+    better="lower",
+    needs="run",
+    of="clocks that were synchronised",
+)
 
 SYNCHRONISATION = (
     _Greatest(
-        Definition(
+        _as6802(
             "sync_startup",
             "Time to synchronise",
             "instant at which all correct devices were synchronised first - instant at which the last device had power",
-            "ns",
-            _OF_AS6802,
-            "Per run, for its slowest cluster. Correct devices are all except masters that the test makes "
+            unit="ns",
+            note="Per run, for its slowest cluster. Correct devices are all except masters that the test makes "
             "faulty.",
-            better="lower",
-            needs="run",
-            of="devices that were synchronised",
         ),
         _AS6802,
         lambda clusters, _: [one.startup_ns for one in clusters],
     ),
     _Greatest(
-        Definition(
+        _as6802(
             "sync_precision",
             "Precision of synchronised clocks",
             "max over corrections of (max - min of the clocks of correct, synchronised devices)",
-            "ns",
-            _OF_AS6802,
-            "Per run, for its worst cluster, from the instant at which all its correct devices were first "
+            unit="ns",
+            note="Per run, for its worst cluster, from the instant at which all its correct devices were first "
             "synchronised.",
-            better="lower",
-            needs="run",
-            of="devices that were synchronised",
         ),
         _AS6802,
         lambda clusters, _: [one.precision_ns for one in clusters],
     ),
     _Events(
-        Definition(
+        _as6802(
             "sync_losses",
             "Losses of synchronisation",
             "times that a correct device left SYNC or STABLE",
-            "events",
-            _OF_AS6802,
-            "Counted per run, in all its clusters. A restart of a switch is one.",
-            better="lower",
-            needs="run",
-            of="devices that were synchronised",
+            unit="events",
+            note="Counted per run, in all its clusters. A restart of a switch is one.",
         ),
         _AS6802,
         lambda _, devices: [one.losses for one in devices],
     ),
     _Events(
-        Definition(
+        _as6802(
             "sync_cliques",
             "Cliques detected",
             "times that synchronous, asynchronous or relative clique detection of a correct device failed it",
-            "events",
-            _OF_AS6802,
-            "Counted per run, in all its clusters.",
-            better="lower",
-            needs="run",
-            of="devices that were synchronised",
+            unit="events",
+            note="Counted per run, in all its clusters.",
         ),
         _AS6802,
         lambda _, devices: [sum(one.cliques) for one in devices],
     ),
     _Synchronisation(
-        Definition(
+        _as6802(
             "sync_missing",
             "Devices not synchronised",
             "correct devices that were in neither SYNC nor STABLE at the end of the run",
-            "events",
-            _OF_AS6802,
-            "Counted per run, in all its clusters.",
-            better="lower",
-            needs="run",
+            unit="events",
+            note="Counted per run, in all its clusters.",
             of="devices",
         ),
         _AS6802,
         lambda _, devices: [not one.synchronised for one in devices],
     ),
     _Greatest(
-        Definition(
+        _ptp(
             "ptp_startup",
             "Time to synchronise by PTP",
             "instant from which on all clocks were within max-offset of the grandmaster for 8 sync intervals",
-            "ns",
-            _OF_PTP,
-            "Per run, measured from its beginning, for its slowest domain; the first such instant.",
-            better="lower",
-            needs="run",
-            of="clocks that were synchronised",
+            unit="ns",
+            note="Per run, measured from its beginning, for its slowest domain; the first such instant.",
         ),
         _PTP,
         lambda domains, _: [one.synchronised_at_ns for one in domains],
     ),
     _Greatest(
-        Definition(
+        _ptp(
             "ptp_offset",
             "Worst offset from the grandmaster",
             "max over clocks and instants of |clock - clock of the grandmaster|, while synchronised",
-            "ns",
-            _OF_PTP,
-            "Per run, for its worst clock; an offset that ends synchronisation counts. Sampled every 100 ms, and "
+            unit="ns",
+            note="Per run, for its worst clock; an offset that ends synchronisation counts. Sampled every 100 ms, and "
             "before and after every message that a clock processes.",
-            better="lower",
-            needs="run",
-            of="clocks that were synchronised",
         ),
         _PTP,
         lambda _, clocks: [one.offset_ns for one in clocks],
     ),
     _Greatest(
-        Definition(
+        _ptp(
             "ptp_precision",
             "Precision of a PTP domain",
             "max over instants of (max - min of its synchronised clocks)",
-            "ns",
-            _OF_PTP,
-            "Per run, for its worst domain, sampled every 100 ms from the instant at which all its clocks were "
+            unit="ns",
+            note="Per run, for its worst domain, sampled every 100 ms from the instant at which all its clocks were "
             "first synchronised.",
-            better="lower",
-            needs="run",
-            of="clocks that were synchronised",
         ),
         _PTP,
         lambda domains, _: [one.precision_ns for one in domains],
     ),
     _Events(
-        Definition(
+        _ptp(
             "ptp_losses",
             "Losses of PTP synchronisation",
             "times that a synchronised clock exceeded max-offset, lost its master or followed another than most",
-            "events",
-            _OF_PTP,
-            "Counted per run, in all its domains. A restart of a boundary clock is one.",
-            better="lower",
-            needs="run",
-            of="clocks that were synchronised",
+            unit="events",
+            note="Counted per run, in all its domains. A restart of a boundary clock is one.",
         ),
         _PTP,
         lambda _, clocks: [one.losses for one in clocks],
     ),
     _Synchronisation(
-        Definition(
+        _ptp(
             "ptp_missing",
             "PTP clocks not synchronised",
             "clocks that were not synchronised at the end of the run",
-            "events",
-            _OF_PTP,
-            "Counted per run, in all its domains.",
-            better="lower",
-            needs="run",
+            unit="events",
+            note="Counted per run, in all its domains.",
             of="clocks",
         ),
         _PTP,
         lambda _, clocks: [not one.synchronised for one in clocks],
     ),
     _EventsOfGroups(
-        Definition(
+        _ptp(
             "ptp_changes",
             "Changes of grandmaster",
             "times that another clock was the grandmaster of most clocks",
-            "events",
-            _OF_PTP,
-            "Counted per run, in all its domains, from the instant at which all clocks of a domain were first "
+            unit="events",
+            note="Counted per run, in all its domains, from the instant at which all clocks of a domain were first "
             "synchronised.",
-            better="lower",
-            needs="run",
-            of="clocks that were synchronised",
         ),
         _PTP,
         lambda domains, _: [one.grandmaster_changes for one in domains],
