@@ -43,10 +43,11 @@ ROOMS = {
     "definitions": set(),
     "metrics": {"definitions"},
     "sketched": {"definitions", "metrics"},
-    "flow_measures": {"definitions", "metrics", "sketched"},
+    "run_measures": {"definitions", "metrics"},
+    "flow_measures": {"definitions", "metrics", "run_measures", "sketched"},
     "validity": {"definitions", "flow_measures", "metrics"},
     "extremes": {"definitions", "metrics"},
-    "": {"definitions", "extremes", "flow_measures", "metrics", "sketched", "validity"},
+    "": {"definitions", "extremes", "flow_measures", "metrics", "run_measures", "sketched", "validity"},
     "comparing": {"", "definitions", "metrics"},
     "explaining": {"", "definitions", "metrics", "sketched", "validity"},
 }

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from functools import cache, partial
+from functools import cache
 from types import GenericAlias, NoneType, UnionType
 from typing import (
     Annotated,
@@ -79,12 +79,19 @@ HIDDEN = Key(None)
 
 def filled(kind: type[T], source: object, **given: object) -> T:
     """The object of a `TypedDict`, read off `source`, in the order of the type's keys; `given` are those it has not."""
-    return cast(T, _filler(cast(Any, kind), cast(Any, type(source)), tuple(given))(source, given))
+    made: T = _filled(kind, source, given)
+    return made
 
 
 def as_json(source: object) -> Json:
     """The object of a result whose type is that of its JSON object."""
-    return cast(Json, filled(type(source), source))
+    made: Json = _filled(type(source), source, {})
+    return made
+
+
+def _filled(kind: Any, source: Any, given: Mapping[str, object]) -> Any:
+    of: Any = type(source)
+    return _filler(kind, of, tuple(given))(source, given)
 
 
 @cache
@@ -191,7 +198,7 @@ def _made(hint: Any, value: str, known: dict[str, Read], name: str) -> str:
     """The expression that makes a `value` of this type."""
     origin, inner = get_origin(hint), get_args(hint)
     if is_typeddict(hint):
-        known[name] = partial(filled, hint)
+        known[name] = lambda source: _filled(hint, source, {})
         return f"{name}({value})"
     if origin is Annotated:
         return _made(inner[0], value, known, name)
