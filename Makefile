@@ -9,6 +9,7 @@
 # make sdist wheel  the archives to publish, in dist/; make check-dist installs the wheel into an empty environment and simulates the demo with it
 # make agent-static deb  the agent as one file that needs nothing of its host, and as a Debian package, in dist/; make check-deploy tries package, static agent and wheel on clean hosts
 # make release  everything that is published, with checksums and a bill of materials; make audit  known vulnerabilities of what is in it
+# make docs   the documentation as a site, in target/site
 # make studies  every study that comes with the program in its quick form, one line each
 # make notebook  execute the example notebook and keep its outputs
 # make reference  write the generated pages of docs/reference: command line and Python
@@ -29,7 +30,7 @@ BY_FILE := --dist loadfile --no-loadscope-reorder
 RUST_SOURCES := $(shell git ls-files 'crates/*' Cargo.toml Cargo.lock 2>/dev/null)
 SOURCES := $(shell git ls-files 'crates/*' Cargo.toml Cargo.lock pyproject.toml tools python docs examples 2>/dev/null)
 
-.PHONY: help setup developer demo built t test test-computing test-waiting test-alone test-all lint style hooks format bench fuzz nightly sdist wheel check-dist release audit agent-static deb check-deploy check-tsn-vm studies notebook proto language json-schemas reference clean
+.PHONY: help setup developer demo built t test test-computing test-waiting test-alone test-all lint style hooks format bench fuzz nightly sdist wheel check-dist release audit agent-static deb check-deploy check-tsn-vm docs studies notebook proto language json-schemas reference clean
 
 help:
 	@sed -n '1,/^$$/s/^# //p' Makefile
@@ -61,7 +62,13 @@ $(VENV)/.runtime: $(VENV)/.python pyproject.toml
 
 $(VENV)/.packages: $(VENV)/.runtime
 	@echo "installing what only developers need into $(VENV)"
-	$(BIN)/python tools/requirements.py dev | $(PIP_INSTALL) --requirement /dev/stdin
+	$(BIN)/python tools/requirements.py dev docs | $(PIP_INSTALL) --requirement /dev/stdin
+	@touch $(VENV)/.docs $@
+
+# All that the documentation site needs: neither a compiler nor what the program is made of.
+$(VENV)/.docs: $(VENV)/.python pyproject.toml
+	@echo "installing what builds the documentation into $(VENV)"
+	$(BIN)/python tools/requirements.py docs | $(PIP_INSTALL) --requirement /dev/stdin
 	@touch $@
 
 # What takes longest begins first, and needs no package.
@@ -227,6 +234,9 @@ check-deploy:
 	@tools/prerequisites mmdebstrap
 	@$(MAKE) --no-print-directory developer deb wheel
 	$(BIN)/python -m pytest tests/e2e/test_deployed.py -m deploy
+
+docs: $(VENV)/.docs
+	$(BIN)/python tools/doc_site.py target/site
 
 studies: developer
 	$(BIN)/python tools/studies.py

@@ -15,6 +15,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
+import man_pages
 import maturin
 from compiling import compiled
 from maturin import (
@@ -44,6 +45,7 @@ PACKED = (
     "crates",
     "docs",
     "examples",
+    "packaging",
     "pyproject.toml",
     "python",
     "tools",
@@ -85,6 +87,8 @@ def _build(settings: object) -> dict[str, object]:
     agent = compiled(ROOT, profile)
     shutil.copy2(agent, _scripts() / agent.name)
     ship(DATA / "platlib" / "wiregauge")
+    shutil.rmtree(DATA / "data", ignore_errors=True)
+    man_pages.write(DATA / "data" / "share" / "man")
     return {"build-args": f"--profile {profile}", **given}
 
 

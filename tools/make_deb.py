@@ -22,6 +22,8 @@ from email.utils import formatdate
 from pathlib import Path
 from typing import Final
 
+import man_pages
+
 ROOT: Final = Path(__file__).resolve().parent.parent
 PACKAGING: Final = ROOT / "packaging"
 NAME: Final = "wiregauge-agent"
@@ -99,7 +101,7 @@ def stage(tree: Path, agent: Path, version: str, when: int) -> None:
     _put(tree / "usr/bin" / NAME, agent.read_bytes(), 0o755)
     for place, source in FILES.items():
         _put(tree / place, (PACKAGING / source).read_bytes())
-    _put(tree / f"usr/share/man/man8/{NAME}.8.gz", _packed((PACKAGING / f"{NAME}.8").read_bytes()))
+    _put(tree / f"usr/share/man/man8/{NAME}.8.gz", _packed(man_pages.pages()[f"{NAME}.8"].encode()))
     _put(tree / DOC / "changelog.gz", _packed((ROOT / "CHANGELOG.md").read_bytes()))
     entry = (
         f"wiregauge ({version}) unstable; urgency=medium\n\n"

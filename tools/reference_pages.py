@@ -211,11 +211,15 @@ def _sentence(text: str | None) -> str:
 
 
 def _agent() -> Iterator[str]:
-    yield _paragraphs(_AGENT_HEAD)
+    yield from (_paragraphs(_AGENT_HEAD), *_help_of_agent())
     for name in _BY_HAND:
-        asked = [str(agent_program()), name, "--help"]
-        done = subprocess.run(asked, capture_output=True, text=True, check=True, timeout=60)
-        yield from (f"### wiregauge-agent {name}", "", "```text", done.stdout.rstrip(), "```", "")
+        yield from (f"### wiregauge-agent {name}", "", *_help_of_agent(name))
+
+
+def _help_of_agent(*command: str) -> tuple[str, ...]:
+    asked = [str(agent_program()), *command, "--help"]
+    done = subprocess.run(asked, capture_output=True, text=True, check=True, timeout=60)
+    return ("```text", done.stdout.rstrip(), "```", "")
 
 
 def python() -> str:

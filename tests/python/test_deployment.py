@@ -243,14 +243,6 @@ def test_the_configuration_that_is_installed_shows_the_defaults(tmp_path: Path) 
     assert shown["addresses"] == re.findall(r'"([^"]+)"', private[1])
 
 
-def test_the_manual_page_knows_every_command() -> None:
-    page = (PACKAGING / "wiregauge-agent.8").read_text().replace("\\-", "-")
-    done = subprocess.run([str(agent_program()), "--help"], capture_output=True, text=True, check=True)
-    commands = [name for name in re.findall(r"^  ([\w-]+)  ", done.stdout, re.M) if name != "help"]
-    assert len(commands) > 5
-    assert [name for name in commands if not re.search(rf"\b{name}\b", page)] == []
-
-
 def test_the_container_file_is_sound(tmp_path: Path) -> None:
     def findings(text: str) -> str:
         (tmp_path / "Containerfile").write_text(text)

@@ -48,6 +48,7 @@ def test_the_source_archive_holds_all_that_a_build_needs(backend: ModuleType) ->
         "python/wiregauge/config/templates/tsn.xml",
         "examples/robot.xml",
         "docs/how-to/bounds.md",
+        "packaging/wiregauge-agent.8",
     } <= held
     assert not [path for path in held if path.endswith((".so", ".pyc")) or path.startswith("target")]
 
