@@ -13,6 +13,7 @@ import pytest
 import typer.main
 
 import wiregauge
+from command_json import held
 from wiregauge.benches import agent_program
 from wiregauge.cli import app
 from wiregauge.examining import CHECKS
@@ -49,6 +50,16 @@ def test_the_page_of_checks_is_current_and_has_every_fix() -> None:
         line.split("`")[1] for line in page.rpartition("## Fixes")[2].splitlines() if "`" in line[:3]
     ]
     assert {check.fix for check in CHECKS} - {""} == set(known)
+
+
+def test_the_page_of_cards_is_current_and_its_reports_keep_the_schema() -> None:
+    assert reference_pages.CARDS.read_text(encoding="utf-8") == reference_pages.cards(), (
+        "run `make reference`"
+    )
+    reports = list((reference_pages.FOLDER / "cards").iterdir())
+    assert reports
+    for path in reports:
+        held("doctor", path.read_text(encoding="utf-8"))
 
 
 def test_every_command_and_option_is_on_the_page() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -65,10 +66,36 @@ def doctor(
         bool, typer.Option("--restore", help="Restore what --fix has changed, and nobody else since.")
     ] = False,
     fine: Annotated[bool, typer.Option("--fine", help="Show what is fine as well.")] = False,
+    report: Annotated[
+        bool,
+        typer.Option(
+            "--report",
+            help="Print a report about the cards and the kernel of this machine, to send in; it names no host, "
+            "no interface and no address.",
+        ),
+    ] = False,
+    measured: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--measured",
+            metavar="DIR",
+            help="With --report: a run directory of this machine, whose figures belong to the report; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     if fix and restore:
         fail("--fix and --restore undo each other; give one of them", BAD_INPUT)
+    if measured and not report:
+        fail("--measured has an effect with --report only; add it, or leave --measured out", BAD_INPUT)
+    if report:
+        if hosts or all_hosts or lab is not None or fix or restore or fine:
+            fail(
+                "--report is of this machine, and changes nothing; give it with --interface alone", BAD_INPUT
+            )
+        _report(interface, measured or [], as_json=as_json)
+        return
     wish = _Wish(fix, restore, fine, as_json)
     if hosts or all_hosts or lab is not None:
         code = _on_hosts(opened_lab(lab), hosts or [], interface, wish)
@@ -111,6 +138,27 @@ def _here(interface: str | None, wish: _Wish) -> int:
         if not wish.restore:
             _print_here(found, findings, wish, [] if interface else _unused(facts))
     return _code(changes)
+
+
+def _report(interface: str | None, measured: Sequence[Path], *, as_json: bool) -> None:
+    from wiregauge import __version__
+    from wiregauge.benches import examine
+    from wiregauge.cli.card_report import measured_in, report_text
+    from wiregauge.examining.card import card_report
+
+    found, facts = _looked(examine(), interface)
+    if "problem" in found:
+        fail(found["problem"], NO_ENVIRONMENT)
+    host = found["host"]
+    unused = [] if interface else _unused(facts)
+    report = card_report(
+        __version__,
+        host,
+        found["interfaces"],
+        [fact for fact in facts if fact.interface not in unused],
+        measured_in(measured, host["kernel"]),
+    )
+    print(json.dumps(report, indent=1) if as_json else report_text(report))
 
 
 def _looked(found: Findings, interface: str | None) -> tuple[Findings, list[Fact]]:
