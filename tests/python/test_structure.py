@@ -49,7 +49,7 @@ ROOMS = {
     "extremes": {"definitions", "metrics"},
     "": {"definitions", "extremes", "flow_measures", "metrics", "run_measures", "sketched", "validity"},
     "comparing": {"", "definitions", "metrics"},
-    "explaining": {"", "definitions", "metrics", "sketched", "validity"},
+    "explaining": {"", "definitions", "extremes", "metrics", "sketched", "validity"},
 }
 
 NUMERIC = {"numpy", "scipy"}

@@ -93,6 +93,11 @@ COMMANDS: Final = {
         "reading:trend",
         "Follow figures over many runs by date: intervals, steps, and is the newest run worse (exit code 1)?",
     ),
+    "serve": Entry(
+        _JUDGE,
+        "serving:serve",
+        "Show runs in the browser of this machine: every message under the zoom, down to the story of one.",
+    ),
     "verify": Entry(
         _JUDGE,
         "verifying:verify",

@@ -13,6 +13,7 @@ from wiregauge.plan.campaign import (
     as_json,
     decode,
     plain,
+    planned_runs,
 )
 from wiregauge.plan.clusters import Cluster
 from wiregauge.plan.host_commands import HostCommands, host_commands
@@ -78,4 +79,5 @@ __all__ = [
     "decode",
     "host_commands",
     "plain",
+    "planned_runs",
 ]

@@ -9,8 +9,14 @@ from wiregauge.records.adding import add_spooled
 from wiregauge.records.beside import store_beside
 from wiregauge.records.clockstates import store_clock_states
 from wiregauge.records.contained import check_contained
-from wiregauge.records.directory import RunDirectory
-from wiregauge.records.errors import DamagedError, NoRoomError, RunDirectoryError, UnfinishedError
+from wiregauge.records.directory import MANIFEST, RunDirectory, read_manifest
+from wiregauge.records.errors import (
+    DamagedError,
+    NoRoomError,
+    OtherVersionError,
+    RunDirectoryError,
+    UnfinishedError,
+)
 from wiregauge.records.integrity import Inventory, describe, read_json, seal, write_sealed
 from wiregauge.records.processing import process_run
 from wiregauge.records.recovering import recover
@@ -19,9 +25,11 @@ from wiregauge.records.traits import Traits, traits_of
 from wiregauge.records.uncollected import uncollected
 
 __all__ = [
+    "MANIFEST",
     "DamagedError",
     "Inventory",
     "NoRoomError",
+    "OtherVersionError",
     "RunDirectory",
     "RunDirectoryError",
     "Traits",
@@ -32,6 +40,7 @@ __all__ = [
     "missing_runs",
     "process_run",
     "read_json",
+    "read_manifest",
     "recover",
     "resumed",
     "seal",

@@ -24,19 +24,25 @@ from msgspec import ValidationError
 from wiregauge.files import indented, move_folder, write_whole
 from wiregauge.plan import NETWORK, NETWORK_NODE, Campaign, OtherPlanError, PlanError, decode
 from wiregauge.records.contained import check_contained, check_names
-from wiregauge.records.errors import DamagedError, NoRoomError, RunDirectoryError, UnwritableError
+from wiregauge.records.errors import (
+    DamagedError,
+    NoRoomError,
+    OtherVersionError,
+    RunDirectoryError,
+    UnwritableError,
+)
 from wiregauge.records.integrity import Inventory, describe, read_json, seal
 from wiregauge.records.lock import LOCK, Lock, is_locked
 from wiregauge.records.reported import RunEntry, read_entries
 from wiregauge.records.traits import Traits, traits_of
 from wiregauge.records.uncollected import uncollected
 
-__all__ = ["RunDirectory", "RunDirectoryError", "utc_now"]
+__all__ = ["MANIFEST", "RunDirectory", "RunDirectoryError", "read_manifest", "utc_now"]
 
 SCHEMA: Final = 3
 """Schema version of manifest.json and tracking.json."""
 
-_MANIFEST = "manifest.json"
+MANIFEST: Final = "manifest.json"
 # Released when the disk is full, so that the manifest can always record how the campaign ended.
 _RESERVE = ".reserve"
 _RESERVE_BYTES = 256 << 10
@@ -52,6 +58,40 @@ _OWN_FOLDERS: Final = ("records", "messages", "spool")
 def utc_now() -> str:
     """The present as RFC 3339 in UTC, whole milliseconds."""
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def read_manifest(root: Path) -> dict[str, Any]:
+    """The manifest of a run directory, whose plan and list of files are not looked into.
+
+    Raises RunDirectoryError for what is no run directory, DamagedError, OtherVersionError.
+    """
+    path = root / MANIFEST
+    _check_name(root)
+    try:
+        if not root.is_dir():
+            raise RunDirectoryError(f"{root}: no such directory; `wiregauge run TEST --out {root}` makes one")
+        if not path.exists() and not path.is_symlink():
+            raise RunDirectoryError(f"{root}: not a run directory: it has no {MANIFEST}")
+        check_contained(root)
+    except (OSError, ValueError) as error:  # no path at all: too long, or with a zero byte
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise RunDirectoryError(f"{root}: cannot be read: {reason}; name a run directory") from None
+    manifest, digest = read_json(path)
+    if (digest is None) != ("files" not in manifest):
+        raise DamagedError(
+            f"{path}: is damaged or was altered: its digest is missing; restore it from a copy"
+        )
+    if manifest.get("schema") != SCHEMA:
+        raise OtherVersionError(
+            f"{path}: schema {manifest.get('schema')!r} is unknown to this wiregauge, which reads {SCHEMA}; "
+            "use the version that wrote it"
+        )
+    missing = [key for key in ("test", "plan", "runs", "state") if key not in manifest]
+    if missing:
+        raise DamagedError(
+            f"{path}: is damaged or was altered: it lacks {', '.join(missing)}; restore it from a copy"
+        )
+    return manifest
 
 
 class RunDirectory:
@@ -140,7 +180,7 @@ class RunDirectory:
         if self._lock is None:
             return
         shutil.rmtree(self.root / "spool", ignore_errors=True)
-        for name in (_MANIFEST, "test.xml", "tracking.json", _RESERVE):
+        for name in (MANIFEST, "test.xml", "tracking.json", _RESERVE):
             with contextlib.suppress(OSError):
                 (self.root / name).unlink()
         for name in _OWN_FOLDERS:
@@ -154,35 +194,9 @@ class RunDirectory:
     @classmethod
     def open(cls, root: Path) -> RunDirectory:
         """Opens an existing run directory; an error says what is missing."""
-        path = root / _MANIFEST
-        _check_name(root)
-        try:
-            if not root.is_dir():
-                raise RunDirectoryError(
-                    f"{root}: no such directory; `wiregauge run TEST --out {root}` makes one"
-                )
-            if not path.exists() and not path.is_symlink():
-                raise RunDirectoryError(f"{root}: not a run directory: it has no {_MANIFEST}")
-            check_contained(root)
-        except (OSError, ValueError) as error:  # no path at all: too long, or with a zero byte
-            reason = error.strerror if isinstance(error, OSError) else error
-            raise RunDirectoryError(f"{root}: cannot be read: {reason}; name a run directory") from None
-        manifest, digest = read_json(path)
-        if (digest is None) != ("files" not in manifest):
-            raise DamagedError(
-                f"{path}: is damaged or was altered: its digest is missing; restore it from a copy"
-            )
-        if manifest.get("schema") != SCHEMA:
-            raise RunDirectoryError(
-                f"{path}: schema {manifest.get('schema')!r} is unknown to this wiregauge, which reads {SCHEMA}; "
-                "use the version that wrote it"
-            )
-        missing = [key for key in ("test", "plan", "runs", "state") if key not in manifest]
-        if missing:
-            raise DamagedError(
-                f"{path}: is damaged or was altered: it lacks {', '.join(missing)}; restore it from a copy"
-            )
+        manifest = read_manifest(root)
         directory = cls(root, manifest)
+        path = root / MANIFEST
         files = manifest.get("files", {})
         if not isinstance(files, dict) or not all(map(_is_entry, files.values())):
             raise DamagedError(
@@ -206,7 +220,7 @@ class RunDirectory:
             content = (
                 self.manifest if files is None else {**self.manifest, "files": dict(sorted(files.items()))}
             )
-        self.write_json(_MANIFEST, content)
+        self.write_json(MANIFEST, content)
 
     @property
     def inventory(self) -> Inventory:
@@ -313,7 +327,7 @@ class RunDirectory:
                 return decode(self.manifest["plan"])
         except PlanError as error:
             kind = RunDirectoryError if isinstance(error, OtherPlanError) else DamagedError
-            raise kind(f"{self.root / _MANIFEST}, plan: {error}") from None
+            raise kind(f"{self.root / MANIFEST}, plan: {error}") from None
 
     def forget_plan(self) -> None:
         """Frees the plan: it is on the disk, and takes hundreds of megabytes for very many flows. Nothing is saved
@@ -338,7 +352,7 @@ class RunDirectory:
             return read_entries(self.runs)
         except ValidationError as error:
             raise DamagedError(
-                f"{self.root / _MANIFEST}: is damaged or was altered: {error}; restore it from a copy"
+                f"{self.root / MANIFEST}: is damaged or was altered: {error}; restore it from a copy"
             ) from None
 
     def spool(self, run: int, node: int | None = None) -> Path:

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["DamagedError", "NoRoomError", "RunDirectoryError", "UnfinishedError", "UnwritableError"]
+__all__ = [
+    "DamagedError",
+    "NoRoomError",
+    "OtherVersionError",
+    "RunDirectoryError",
+    "UnfinishedError",
+    "UnwritableError",
+]
 
 
 class RunDirectoryError(Exception):
@@ -13,6 +20,10 @@ class RunDirectoryError(Exception):
 
 class DamagedError(RunDirectoryError):
     """A recorded file is damaged or incomplete: no figure can be given. The text names the file."""
+
+
+class OtherVersionError(RunDirectoryError):
+    """The run directory was written by a version whose manifest this one does not read."""
 
 
 class NoRoomError(RunDirectoryError):

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wiregauge.report.write import check_page, export_figures, write
+from wiregauge.report.write import check_page, export_figures, rendered, write
 
 if TYPE_CHECKING:
     from wiregauge.report.beside_bounds import Bounded, bounded
     from wiregauge.report.compare import write_compare
     from wiregauge.report.trend import write_trend
 
-__all__ = ["Bounded", "bounded", "check_page", "export_figures", "write", "write_compare", "write_trend"]
+__all__ = [
+    "Bounded",
+    "bounded",
+    "check_page",
+    "export_figures",
+    "rendered",
+    "write",
+    "write_compare",
+    "write_trend",
+]
 
 # Imported on first use: the page of a run needs neither comparisons nor bounds.
 _HOME = {

@@ -65,12 +65,16 @@ def write(run_dir: Path, judgement: Judgement | None = None, bounds: Bounded | N
     """
     judgement = judgement or judge(run_dir)
     path = run_dir / REPORT
-    with uncollected() if is_large(judgement) else contextlib.nullcontext():
-        explanation = explain(judgement, most=MOST_FLOWS)
-        text = page(judgement, _figures(judgement, explanation), explanation, bounds)
-    store(path, text, made_from=judgement.manifest.get("digest"))
+    store(path, rendered(judgement, bounds), made_from=judgement.manifest.get("digest"))
     reached("drawing", 1.0)
     return path
+
+
+def rendered(judgement: Judgement, bounds: Bounded | None = None) -> str:
+    """The text of a run's report, with its figures and what explains it. Raises RunDirectoryError as `explain`."""
+    with uncollected() if is_large(judgement) else contextlib.nullcontext():
+        explanation = explain(judgement, most=MOST_FLOWS)
+        return page(judgement, _figures(judgement, explanation), explanation, bounds)
 
 
 def export_figures(

@@ -13,6 +13,8 @@ from wiregauge.measures.explaining.explanation import (
     Step,
     WorstMessage,
 )
+from wiregauge.measures.explaining.story import Stories, Story
+from wiregauge.measures.explaining.worst import Subject
 
 __all__ = [
     "WORST",
@@ -25,6 +27,9 @@ __all__ = [
     "Partner",
     "SeriesExplained",
     "Step",
+    "Stories",
+    "Story",
+    "Subject",
     "WorstMessage",
     "explain",
     "explain_series",

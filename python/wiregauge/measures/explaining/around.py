@@ -20,9 +20,9 @@ from wiregauge.measures.explaining.explanation import Clock, Event
 from wiregauge.measures.metrics.clocks import RunClocks
 from wiregauge.measures.metrics.flow_plan import LATE_WORDS, FlowPlan
 from wiregauge.measures.metrics.hops import read_columns
-from wiregauge.measures.metrics.judgement import Floats, RunResult
+from wiregauge.measures.metrics.judgement import Floats
 from wiregauge.measures.metrics.recorded import Recorded
-from wiregauge.measures.validity.host_noise import noise_events
+from wiregauge.measures.validity.host_noise import ReportedRun, noise_events
 from wiregauge.records.reported import known, sum_known
 
 MOST_EVENTS = 200_000
@@ -177,7 +177,7 @@ def _planted(test: Path) -> dict[str, str]:
     return found
 
 
-def surroundings(directory: Recorded, run: RunResult, estimated: RunClocks) -> Surroundings:
+def surroundings(directory: Recorded, run: ReportedRun, estimated: RunClocks) -> Surroundings:
     """The surroundings of a run's messages, read besides its records. `estimated` are the estimates of its clocks."""
     names = directory.plan.network.names
     path = directory.truth(run.plan.index)
@@ -198,7 +198,7 @@ def surroundings(directory: Recorded, run: RunResult, estimated: RunClocks) -> S
     )
 
 
-def _from_agents(directory: Recorded, run: RunResult) -> Iterator[Event]:
+def _from_agents(directory: Recorded, run: ReportedRun) -> Iterator[Event]:
     """Events from agents' counters over a whole run; they have no time, for agents do not report it."""
     del directory
     for name, agent in run.agents.items():
@@ -226,13 +226,13 @@ def _from_agents(directory: Recorded, run: RunResult) -> Iterator[Event]:
                 yield Event(None, name, text.replace("{n}", str(count)), "agent")
 
 
-def _from_noise(directory: Recorded, run: RunResult) -> Iterator[Event]:
+def _from_noise(directory: Recorded, run: ReportedRun) -> Iterator[Event]:
     """Events from the hosts' own counters, each between two samples."""
     for event in noise_events(directory, run):
         yield Event(event.at, event.node, event.text, "noise", event.since)
 
 
-def _from_clocks(directory: Recorded, run: RunResult) -> Iterator[Event]:
+def _from_clocks(directory: Recorded, run: ReportedRun) -> Iterator[Event]:
     """State changes that clock synchronisation programs reported."""
     path = directory.clocks(run.plan.index)
     if path is None:
@@ -243,7 +243,7 @@ def _from_clocks(directory: Recorded, run: RunResult) -> Iterator[Event]:
         yield Event(time / 1e12, node, f"{source} went to {state}", source)
 
 
-READERS: list[Callable[[Recorded, RunResult], Iterator[Event]]] = [
+READERS: list[Callable[[Recorded, ReportedRun], Iterator[Event]]] = [
     _from_agents,
     _from_noise,
     _from_clocks,

@@ -29,9 +29,11 @@ from wiregauge.measures.explaining.hop_times import (
 from wiregauge.measures.explaining.sentences import cause_of, message_sentence
 from wiregauge.measures.metrics.clocks import RunClocks, corrected, on_one_clock
 from wiregauge.measures.metrics.flow_plan import FlowPlan
-from wiregauge.measures.metrics.judgement import FlowResult, RunResult
+from wiregauge.measures.metrics.judgement import FlowResult
 from wiregauge.measures.metrics.recorded import Recorded
 from wiregauge.measures.metrics.series import Offsets
+from wiregauge.measures.validity.host_noise import ReportedRun
+from wiregauge.stats import Mode
 
 BESIDE = 2
 """Neighbours shown before and after a message."""
@@ -50,9 +52,19 @@ _LEFT = ("flow", "sequence", "returning", "length")
 Key = tuple[int, int]
 
 
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A flow whose messages are explained: messages sent, the median of its main measure (ns), recurring modes."""
+
+    plan: FlowPlan
+    sent: int
+    median: float
+    modes: Sequence[Mode] = ()
+
+
 def worst_messages(
     directory: Recorded,
-    run: RunResult,
+    run: ReportedRun,
     flows: Sequence[tuple[FlowResult, SeriesExplained, float]],
     offsets: Mapping[Key, Offsets],
     around: Surroundings,
@@ -60,55 +72,77 @@ def worst_messages(
     most: int,
 ) -> dict[Key, tuple[WorstMessage, ...]]:
     """The `most` slowest messages of each flow and receiver; `flows` gives each with its main series and median."""
-    table = _table(directory, run, clocks)
+    table = message_table(directory, run, clocks)
     if table is None or not flows:
         return {}
     chosen: dict[Key, pl.DataFrame] = {}
     for flow, main, _ in flows:
         plan = flow.plan
-        mine = _of(table, plan)
         begin = float(main.series.t.min()) * 1e12 - 1 if len(main.series.t) else float("inf")
-        shift = offsets[plan.id, plan.receiver].outward_ns if not plan.relayed else 0.0
-        end = "back_rx_app" if plan.relayed else "rx_app"
         found = (
-            mine.filter(pl.col("tx_app") >= begin)
-            .select("sequence", "tx_app", (pl.col(end) - pl.col("tx_app")).alias("took"))
-            .drop_nulls("took")
+            took(of_flow(table, plan), plan, offsets)
+            .filter(pl.col("tx_app") >= begin)
             .top_k(most, by=["took", -pl.col("sequence")])
             .sort("took", "sequence", descending=[True, False])
-            .with_columns(value=pl.col("took").cast(pl.Float64) / 1000 - shift)
         )
         chosen[plan.id, plan.receiver] = directory.collected(run.plan.index, found)
-    plans = [flow.plan for flow, _, _ in flows]
+    subjects = [
+        Subject(flow.plan, flow.counts["sent"], median, main.recurrence.modes) for flow, main, median in flows
+    ]
+    return explained_messages(directory, run, table, subjects, chosen, offsets, around, clocks)
+
+
+def took(mine: pl.LazyFrame, flow: FlowPlan, offsets: Mapping[Key, Offsets]) -> pl.LazyFrame:
+    """Messages of a flow that arrived: when they were sent and how long they took, ps, and their main measure, ns."""
+    shift = 0.0 if flow.relayed else offsets[flow.id, flow.receiver].outward_ns
+    end = "back_rx_app" if flow.relayed else "rx_app"
+    return (
+        mine.select("sequence", "tx_app", (pl.col(end) - pl.col("tx_app")).alias("took"))
+        .drop_nulls("took")
+        .with_columns(value=pl.col("took").cast(pl.Float64) / 1000 - shift)
+    )
+
+
+def explained_messages(
+    directory: Recorded,
+    run: ReportedRun,
+    table: pl.LazyFrame,
+    subjects: Sequence[Subject],
+    chosen: Mapping[Key, pl.DataFrame],
+    offsets: Mapping[Key, Offsets],
+    around: Surroundings,
+    clocks: RunClocks,
+) -> dict[Key, tuple[WorstMessage, ...]]:
+    """Explains the chosen messages of each flow and receiver, as `took` gives them; `table` has all of them."""
+    plans = [one.plan for one in subjects]
     steps = _steps(
         directory,
         run,
         plans,
         chosen,
-        {flow.plan.id: flow.counts["sent"] for flow, _, _ in flows},
+        {one.plan.id: one.sent for one in subjects},
         around,
-        {(flow.plan.id, flow.plan.receiver): median for flow, _, median in flows},
+        {(one.plan.id, one.plan.receiver): one.median for one in subjects},
     )
     partners = _partners(directory, run, steps, clocks)
     found_by_flow = {}
-    for flow, main, median in flows:
-        key = flow.plan.id, flow.plan.receiver
+    for subject in subjects:
+        plan = subject.plan
+        key = plan.id, plan.receiver
         rows = chosen[key]
-        near = _near(_of(table, flow.plan), rows["sequence"].to_list(), flow.plan)
-        shift = 0.0 if flow.plan.relayed else offsets[key].outward_ns
+        near = _near(of_flow(table, plan), rows["sequence"].to_list(), plan)
+        shift = 0.0 if plan.relayed else offsets[key].outward_ns
         beside = _neighbours(directory.collected(run.plan.index, near), rows["sequence"].to_list(), shift)
         made = []
         for sequence, sent, _, value in rows.iter_rows():
             own, detour = steps.get((*key, sequence), ((), 0.0))
             waits = partners.get((*key, sequence), _Waits())
-            clock = around.clock(flow.plan, sent / 1e3)
-            mode = next(
-                (k for k, mode in enumerate(main.recurrence.modes) if mode.inside_at(sent / 1e12)), None
-            )
-            events = around.near(flow.plan, sequence, sent / 1e3, value)
-            excess = value - median
+            clock = around.clock(plan, sent / 1e3)
+            mode = next((k for k, mode in enumerate(subject.modes) if mode.inside_at(sent / 1e12)), None)
+            events = around.near(plan, sequence, sent / 1e3, value)
+            excess = value - subject.median
             cause, sentence = cause_of(
-                flow.plan, excess, own, waits.holders, detour, clock, events, directory.plan
+                plan, excess, own, waits.holders, detour, clock, events, directory.plan
             )
             made.append(
                 WorstMessage(
@@ -131,26 +165,34 @@ def worst_messages(
     return found_by_flow
 
 
-def _table(directory: Recorded, run: RunResult, clocks: RunClocks) -> pl.LazyFrame | None:
-    """All messages of the measured part: also of a run of which only a sample is held, for the worst may be outside."""
+_COLUMNS = ("flow", "to", "sequence", "tx_app", "rx_app", "back_rx_app", "outcome")
+
+
+def message_table(
+    directory: Recorded, run: ReportedRun, clocks: RunClocks, more: Sequence[str] = ()
+) -> pl.LazyFrame | None:
+    """All messages of the measured part, in the time of the reference: also of a run of which only a sample is held.
+
+    `more` are further columns. None where there is no table.
+    """
     rows = directory.scan(run.plan.index)
     if rows is None:
         return None
     if clocks.tracks:
         names = directory.plan.network.names
         rows = rows.map_batches(lambda part: corrected(part, run.plan.flows, names, clocks), streamable=True)
-    columns = ("flow", "to", "sequence", "tx_app", "rx_app", "back_rx_app", "outcome")
-    return rows.filter(~pl.col("warm_up")).select(columns)
+    return rows.filter(~pl.col("warm_up")).select(list(dict.fromkeys((*_COLUMNS, *more))))
 
 
-def _of(table: pl.LazyFrame, flow: FlowPlan) -> pl.LazyFrame:
+def of_flow(table: pl.LazyFrame, flow: FlowPlan) -> pl.LazyFrame:
+    """The messages of a flow at its receiver."""
     mine = pl.col("flow") == flow.id
     return table.filter(mine & (pl.col("to") == flow.receiver) if flow.multicast else mine)
 
 
 def _steps(
     directory: Recorded,
-    run: RunResult,
+    run: ReportedRun,
     flows: Sequence[FlowPlan],
     chosen: Mapping[Key, pl.DataFrame],
     counts: Mapping[int, int],
@@ -197,7 +239,7 @@ def _steps(
 
 def _partners(
     directory: Recorded,
-    run: RunResult,
+    run: ReportedRun,
     steps: Mapping[tuple[int, int, int], tuple[tuple[Step, ...], float]],
     clocks: RunClocks,
 ) -> dict[tuple[int, int, int], _Waits]:
@@ -293,7 +335,8 @@ def _near(table: pl.LazyFrame, sequences: Sequence[int], flow: FlowPlan) -> pl.L
     near = sorted({sequence + by for sequence in sequences for by in range(-BESIDE, BESIDE + 1)})
     end = "back_rx_app" if flow.relayed else "rx_app"
     took = pl.col(end) - pl.col("tx_app")
-    return table.filter(pl.col("sequence").is_in(near)).select("sequence", "outcome", took=took)
+    inside = pl.col("sequence").is_between(near[0], near[-1]) if near else pl.lit(False)
+    return table.filter(inside & pl.col("sequence").is_in(near)).select("sequence", "outcome", took=took)
 
 
 def _neighbours(

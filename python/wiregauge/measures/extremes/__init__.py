@@ -4,7 +4,7 @@ It is built from the message table in one pass, stored in the run directory whil
 window in any number of columns; docs/reference/run-directory.md has its layout.
 """
 
-from wiregauge.measures.extremes.courses import Course, Courses, CourseShape, courses
+from wiregauge.measures.extremes.courses import Course, Courses, CourseShape, courses, measures_of
 from wiregauge.measures.extremes.keeping import keep
 
-__all__ = ["Course", "CourseShape", "Courses", "courses", "keep"]
+__all__ = ["Course", "CourseShape", "Courses", "courses", "keep", "measures_of"]

@@ -34,7 +34,7 @@ from wiregauge.measures.metrics.recorded import Recorded, open_recorded
 from wiregauge.measures.metrics.series import clock_shift
 from wiregauge.stats.pyramid import Blocks, Values, levels, window
 
-__all__ = ["Course", "CourseShape", "Courses", "courses"]
+__all__ = ["Course", "CourseShape", "Courses", "courses", "measures_of"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -145,6 +145,17 @@ class Course:
             least_at,
             greatest_at,
         )
+
+
+def measures_of(flow: FlowPlan) -> tuple[str, ...]:
+    """Measures of a flow that `Courses.of` knows: those of its messages, its arrivals and its passages of switches."""
+    derived = {
+        "delay_variation": "latency" in series_of(flow),
+        "lateness": flow.deadline_ns is not None,
+        "bag_jitter": flow.bag_ns is not None,
+        RESIDENCE: True,
+    }
+    return (*series_of(flow), *spaced_of(flow), *(name for name, there in derived.items() if there))
 
 
 class Courses:

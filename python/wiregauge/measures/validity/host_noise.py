@@ -9,18 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import polars as pl
 
 from wiregauge import stats
 from wiregauge.measures.definitions.units import count_of, duration
+from wiregauge.measures.metrics.flow_plan import RunPlan
 from wiregauge.measures.metrics.hops import read_columns
 from wiregauge.measures.metrics.judgement import Floats, FlowResult, RunResult
 from wiregauge.measures.metrics.recorded import Recorded
-from wiregauge.records.reported import sum_known
+from wiregauge.records.reported import AgentReport, sum_known
 
-__all__ = ["HostEvent", "NoiseRow", "NoiseView", "noise_events", "noise_view"]
+__all__ = ["HostEvent", "NoiseRow", "NoiseView", "ReportedRun", "noise_events", "noise_view"]
 
 MOST_ROWS = 2_000_000
 """Rows of the series that are read."""
@@ -48,6 +50,20 @@ _BUSY: Mapping[str, str] = {
     "interrupts": "{n} interrupts of line {key}, usually {usual}",
     "switches": "{n} context switches on {key}, usually {usual}",
 }
+
+
+class ReportedRun(Protocol):
+    """A run with the reports of its agents: all that the surroundings of a message need of it, judged or not."""
+
+    @property
+    def plan(self) -> RunPlan:
+        """The run as it was planned."""
+        ...
+
+    @property
+    def agents(self) -> Mapping[str, AgentReport]:
+        """Reports by end system."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +96,7 @@ class NoiseView:
     interval_s: float
 
 
-def noise_events(directory: Recorded, run: RunResult) -> Iterator[HostEvent]:
+def noise_events(directory: Recorded, run: ReportedRun) -> Iterator[HostEvent]:
     """Host events beyond the usual, in order of time."""
     table, looks = _differences(directory, run)
     many = dict(looks.group_by("node").len().iter_rows())
@@ -167,7 +183,7 @@ def _rows(table: pl.DataFrame, looks: pl.DataFrame, scale: float) -> Iterator[No
         yield NoiseRow(str(node), t, value.astype(np.float64))
 
 
-def _swallowing(run: RunResult) -> list[str]:
+def _swallowing(run: ReportedRun) -> list[str]:
     """Hosts whose counter of full socket buffers shows no loss.
 
     A packet ring or AF_XDP takes background load and flows of other addresses in; a socket that nobody reads receives
@@ -185,7 +201,7 @@ def _swallowing(run: RunResult) -> list[str]:
     ]
 
 
-def _differences(directory: Recorded, run: RunResult) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _differences(directory: Recorded, run: ReportedRun) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Counter changes by counter, key and node between samples (`since`, `time`), ps; and all sample times by node.
 
     Agents write changes only: a counter that is absent from a sample is unchanged.

@@ -1,0 +1,132 @@
+"""The addresses of the server, and what each answers."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from wiregauge.records import RunDirectoryError
+from wiregauge.serve.access import Access
+from wiregauge.serve.index import Index, Listed
+from wiregauge.serve.messages import columns, message, messages_page, picture
+from wiregauge.serve.opened import Opened, Shelf, flow_key
+from wiregauge.serve.rendering import STATIC, page, static_file
+from wiregauge.serve.reports import framed, made_report, stored_report
+from wiregauge.serve.runs import runs_page
+from wiregauge.serve.work import Work
+
+__all__ = ["Server"]
+
+Shown = Callable[[Request, Listed, Opened], Response]
+
+
+class Server:
+    """The pages of the runs below some folders."""
+
+    def __init__(self, folders: list[Path], *, port: int, token: str | None = None) -> None:
+        self.index = Index(folders)
+        self.shelf = Shelf()
+        self.work = Work()
+        routes = [
+            Route("/", self._runs),
+            Route("/changes", self._changes),
+            Route("/static/{name}", _static),
+            Route("/run/{key}", self._of_run(self._run)),
+            Route("/run/{key}/zoom", self._of_run(messages_page)),
+            Route("/run/{key}/columns", self._of_run(columns)),
+            Route("/run/{key}/message", self._of_run(message)),
+            Route("/run/{key}/picture.{kind}", self._of_run(picture)),
+            Route("/run/{key}/report", self._of_run(self._report)),
+            Route("/run/{key}/report/page", self._of_run(self._report_page)),
+        ]
+        app = Starlette(
+            routes=routes,
+            lifespan=self._watching,
+            exception_handlers={HTTPException: _refusal, RunDirectoryError: _unreadable},
+        )
+        self.app: ASGIApp = Access(app, port=port, token=token)
+
+    @contextlib.asynccontextmanager
+    async def _watching(self, _app: Starlette) -> AsyncIterator[None]:
+        watching = threading.Thread(target=self.index.watch, name="index", daemon=True)
+        watching.start()
+        try:
+            yield
+        finally:
+            self.index.close()
+            self.work.close()
+
+    def _runs(self, request: Request) -> Response:
+        return runs_page(request, self.index)
+
+    def _changes(self, _request: Request) -> Response:
+        return JSONResponse({"version": self.index.version, "complete": self.index.complete})
+
+    def _of_run(self, shown: Shown) -> Callable[[Request], Response]:
+        """An address below that of a run that can be read; for any other run a page says why it cannot."""
+
+        def answer(request: Request) -> Response:
+            listed = self.index.get(request.path_params["key"])
+            if listed is None:
+                raise HTTPException(404, "There is no such run below the folders of this server now.")
+            if not listed.readable:
+                return page(request, "unreadable.html.j2", listed=listed)
+            return shown(request, listed, self.shelf.open(listed.path))
+
+        return answer
+
+    def _run(self, request: Request, listed: Listed, opened: Opened) -> Response:
+        keys = {(flow.id, flow.receiver): flow_key(flow) for run in opened.runs for flow in run.flows}
+        return page(request, "run.html.j2", listed=listed, opened=opened, keys=keys)
+
+    def _report(self, request: Request, listed: Listed, opened: Opened) -> Response:
+        ready, error = True, ""
+        if stored_report(opened.path, opened.digest) is None:
+            answer = self.work.of(("report", opened.path, opened.digest), made_report, opened.path)
+            ready, error = answer.done.is_set(), answer.error
+        return page(request, "report.html.j2", listed=listed, ready=ready, error=error)
+
+    def _report_page(self, request: Request, _listed: Listed, opened: Opened) -> Response:
+        # Opened by itself it would leave the frame that keeps it on this server.
+        if request.headers.get("sec-fetch-dest", "iframe") != "iframe":
+            return RedirectResponse(str(request.url.path).removesuffix("/page"))
+        stored = stored_report(opened.path, opened.digest)
+        if stored is not None:
+            return framed(stored)
+        answer = self.work.of(("report", opened.path, opened.digest), made_report, opened.path)
+        answer.done.wait()
+        if answer.error:
+            raise HTTPException(409, answer.error)
+        return framed(answer.text)
+
+
+def _static(request: Request) -> Response:
+    name = request.path_params["name"]
+    if name not in STATIC:
+        raise HTTPException(404, "There is no such file.")
+    return Response(static_file(name), media_type=STATIC[name][2])
+
+
+def _refusal(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return _sentence(request, error.status_code, error.detail)
+
+
+def _unreadable(request: Request, error: Exception) -> Response:
+    return _sentence(request, 409, str(error))
+
+
+def _sentence(request: Request, status: int, text: str) -> Response:
+    """An error for a reader, or for a script of a page."""
+    if "text/html" in request.headers.get("accept", ""):
+        return page(request, "refusal.html.j2", status, text=text)
+    return JSONResponse({"error": text}, status)

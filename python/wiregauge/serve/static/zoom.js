@@ -1,0 +1,411 @@
+"use strict";
+// Messages against time. The server sends the exact columns of a window; here they are drawn, and the window is moved.
+(() => {
+  const page = document.getElementById("zoom");
+  const about = JSON.parse(document.getElementById("about").textContent);
+  const flows = new Map(about.flows.map((flow) => [flow.key, flow]));
+  const titles = new Map(about.measures.map((one) => [one.name, one]));
+  const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const SHAPES = ["circle", "square", "diamond", "triangle"];
+  const HEIGHT = 240, MOST_ROWS = 400, WORST = 5;
+
+  // -- the view is the address --------------------------------------------------------------------------------
+  const read = () => {
+    const given = new URLSearchParams(location.search);
+    const list = (name, usual, known) => {
+      const found = (given.get(name) || "").split(",").filter((one) => known.has(one));
+      return found.length ? found : usual;
+    };
+    const window = (given.get("t") || "").split(",").map(Number);
+    return {
+      flows: list("f", about.shown, flows),
+      measures: list("m", about.drawn, titles),
+      t: window.length === 2 && window[0] < window[1] ? window : null,
+      log: given.get("y") === "log",
+      told: given.get("at") ? { flow: given.get("of"), measure: given.get("by"), at: given.get("at") } : null,
+    };
+  };
+  let view = read();
+  const address = (more = {}) => {
+    const given = new URLSearchParams({ run: about.run, f: view.flows.join(","), m: view.measures.join(",") });
+    if (view.t) given.set("t", view.t.join(","));
+    if (view.log) given.set("y", "log");
+    for (const [name, value] of Object.entries(more)) given.set(name, value);
+    return `?${given}`;
+  };
+  const state = () => address(view.told ? { of: view.told.flow, by: view.told.measure, at: view.told.at } : {});
+  const move = (change) => {
+    Object.assign(view, change);
+    history.pushState(null, "", state());
+    show();
+  };
+  addEventListener("popstate", () => { view = read(); show(); tell(view.told, false); });
+
+  // -- numbers ------------------------------------------------------------------------------------------------
+  const UNITS = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
+  const unitOf = (ns) => UNITS.find(([size]) => Math.abs(ns) >= size * 0.9995) || UNITS[3];
+  const digits = (value, count = 4) => {
+    const whole = Math.abs(value) >= 1 ? Math.floor(Math.log10(Math.abs(value))) + 1 : 1;
+    return value.toFixed(Math.max(count - whole, 0));
+  };
+  const time = (ns) => { const [size, unit] = unitOf(ns); return `${digits(ns / size)} ${unit}`; };
+  const instant = (s, span) => {
+    const decimals = Math.min(Math.max(2 - Math.floor(Math.log10(span || 1)) + 1, 3), 12);
+    return `${s.toFixed(decimals)} s`;
+  };
+  const spanned = (count) => count.toString().replace(/\B(?=(\d{3})+$)/g, "\u00a0");
+
+  // -- the window ---------------------------------------------------------------------------------------------
+  const whole = () => about.span;
+  const seen = () => view.t || whole();
+  const bounded = (begin, end) => {
+    const [low, high] = whole();
+    const least = 2e-9, width = Math.min(Math.max(end - begin, least), high - low);
+    const from = Math.min(Math.max(begin, low), high - width);
+    return width >= high - low ? null : [from, from + width];
+  };
+  const pan = (share) => { const [b, e] = seen(); move({ t: bounded(b + share * (e - b), e + share * (e - b)) }); };
+  const zoom = (factor, at) => {
+    const [b, e] = seen(), middle = at ?? (b + e) / 2;
+    move({ t: bounded(middle - (middle - b) * factor, middle + (e - middle) * factor) });
+  };
+
+  // -- panels -------------------------------------------------------------------------------------------------
+  const panels = new Map();
+  const make = (tag, content = {}, ...inside) => {
+    const element = document.createElement(tag);
+    for (const [name, value] of Object.entries(content)) {
+      if (name === "class") element.className = value;
+      else if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+      else if (name in element && name !== "list") element[name] = value;
+      else element.setAttribute(name, value);
+    }
+    element.append(...inside);
+    return element;
+  };
+
+  class Panel {
+    constructor(measure) {
+      this.measure = measure;
+      const title = titles.get(measure);
+      const name = `panel-${measure}`;
+      this.canvas = make("div", { class: "canvas", tabIndex: 0, role: "group" });
+      this.canvas.setAttribute("aria-labelledby", name);
+      this.canvas.setAttribute("aria-describedby", `${name}-note keys`);
+      this.readout = make("output", { class: "readout" });
+      this.worst = make("p", { class: "worst" });
+      this.note = make("figcaption", { id: `${name}-note` });
+      this.rows = make("div", { class: "scroll", tabIndex: 0, role: "region" });
+      this.rows.setAttribute("aria-label", `Table of ${title.title}`);
+      this.table = make("details", { class: "fold" }, make("summary", { textContent: "The picture as a table" }), this.rows);
+      this.table.addEventListener("toggle", () => this.tabulate());
+      this.figure = make("figure", { class: "view" }, make("h2", { id: name, textContent: title.title }), this.canvas, this.readout, this.worst, this.note, this.table);
+      this.canvas.addEventListener("keydown", (event) => this.key(event));
+      this.data = null;
+      this.marked = -1;
+      panels.set(measure, this);
+    }
+
+    async load() {
+      const asked = address({ m: this.measure, columns: Math.max(Math.round(this.canvas.clientWidth - 70), 100) });
+      if (asked === this.asked) return this.draw();
+      this.asked = asked;
+      this.canvas.classList.add("waiting");
+      this.abort?.abort();
+      this.abort = new AbortController();
+      try {
+        const answer = await fetch(`${page.dataset.columns}${asked}`, { signal: this.abort.signal });
+        const said = await answer.json();
+        if (!answer.ok) throw new Error(said.error);
+        this.data = said;
+      } catch (error) {
+        if (error.name === "AbortError") return;
+        this.data = null;
+        this.asked = "";
+        this.note.textContent = `Nothing is drawn: ${error.message}`;
+      }
+      this.canvas.classList.remove("waiting");
+      this.draw();
+    }
+
+    get shown() { return this.data ? Object.entries(this.data.flows).filter(([key]) => view.flows.includes(key)) : []; }
+
+    range() {
+      let low = Infinity, high = -Infinity;
+      for (const [, one] of this.shown) {
+        for (const value of one.least) if (value !== null && value < low && (!view.log || value > 0)) low = value;
+        for (const value of one.greatest) if (value !== null && value > high) high = value;
+      }
+      if (!(low <= high)) return [0, 1];
+      if (view.log) return [low / 1.1, Math.max(high, low) * 1.1];
+      const margin = (high - low) * 0.06 || Math.abs(high) * 1e-3 || 1;
+      return [low - margin, high + margin];
+    }
+
+    draw() {
+      this.plot?.destroy();
+      this.plot = null;
+      const [low, high] = this.range(), [size, unit] = unitOf(Math.max(Math.abs(low), Math.abs(high)));
+      const [b, e] = seen();
+      const axis = { stroke: style("--soft"), grid: { stroke: style("--row"), width: 1 }, ticks: { stroke: style("--line"), width: 1 }, font: "12px system-ui, sans-serif" };
+      this.plot = new uPlot({
+        width: Math.max(this.canvas.clientWidth, 200), height: HEIGHT, pxAlign: 0,
+        legend: { show: false },
+        cursor: { sync: { key: "zoom" }, drag: { x: true, y: false, setScale: false }, points: { show: false } },
+        scales: { x: { time: false, range: () => [b, e] }, y: { distr: view.log ? 3 : 1, range: () => [low, high] } },
+        axes: [
+          { ...axis, label: "time in the run, s", labelSize: 18, size: 32, values: (_, splits) => splits.map((at) => String(Number(at.toPrecision(13)))) },
+          { ...axis, label: unit, labelSize: 18, size: 56, values: (_, splits) => splits.map((at) => at === null ? "" : String(Number((at / size).toPrecision(5)))) },
+        ],
+        series: [{}, { paths: () => null, points: { show: false } }],
+        hooks: {
+          draw: [(plot) => this.paint(plot)],
+          setSelect: [(plot) => {
+            if (plot.select.width < 3) return;
+            const from = plot.posToVal(plot.select.left, "x"), to = plot.posToVal(plot.select.left + plot.select.width, "x");
+            plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+            move({ t: bounded(from, to) });
+          }],
+          setCursor: [(plot) => this.point(plot)],
+        },
+      }, [[b, e], [low, high]], this.canvas);
+      this.plot.root.querySelector("canvas").setAttribute("aria-hidden", "true");
+      this.plot.over.addEventListener("dblclick", () => move({ t: null }));
+      this.plot.over.addEventListener("wheel", (event) => {
+        if (!event.ctrlKey && !event.shiftKey) return;
+        event.preventDefault();
+        zoom(event.deltaY > 0 ? 1.5 : 1 / 1.5, this.plot.posToVal(this.plot.cursor.left, "x"));
+      }, { passive: false });
+      this.plot.over.addEventListener("click", () => this.select());
+      if (this.data) this.note.textContent = this.data.note;
+      this.mark();
+      this.tabulate();
+    }
+
+    paint(plot) {
+      const { ctx } = plot, ratio = devicePixelRatio || 1;
+      ctx.save();
+      ctx.beginPath();
+      ctx.rect(plot.bbox.left, plot.bbox.top, plot.bbox.width, plot.bbox.height);
+      ctx.clip();
+      const x = (at) => plot.valToPos(at, "x", true), y = (value) => plot.valToPos(value, "y", true);
+      const bottom = plot.bbox.top + plot.bbox.height;
+      this.shown.forEach(([key, one]) => {
+        const colour = flows.get(key).colour, shape = SHAPES[view.flows.indexOf(key) % SHAPES.length];
+        ctx.fillStyle = ctx.strokeStyle = dark.matches ? `color-mix(in srgb, ${colour} 72%, white)` : colour;
+        for (let k = 0; k < one.n.length; k++) {
+          if (!one.n[k]) continue;
+          const low = view.log && one.least[k] <= 0 ? bottom : y(one.least[k]), high = y(one.greatest[k]);
+          if (one.n[k] === 1) { dot(ctx, shape, x(one.greatest_at[k]), high, 2.6 * ratio); continue; }
+          const left = x(one.begin[k]), width = Math.max(x(one.end[k]) - left, ratio);
+          ctx.globalAlpha = 0.55;
+          ctx.fillRect(left, high, width, Math.max(low - high, ratio));
+          ctx.globalAlpha = 1;
+          ctx.fillRect(x(one.greatest_at[k]) - ratio / 2, high - ratio / 2, Math.max(ratio, 1.5), 1.5 * ratio);
+          ctx.fillRect(x(one.least_at[k]) - ratio / 2, low - ratio / 2, Math.max(ratio, 1.5), 1.5 * ratio);
+        }
+        // Lost and unknown messages have no value: ticks at the bottom show where they were sent.
+        ctx.fillStyle = style("--bad");
+        for (let k = 0; k < one.n.length; k++) if (one.lost[k] || one.unknown[k]) ctx.fillRect(x((one.begin[k] + one.end[k]) / 2) - ratio, bottom - 9 * ratio, 2 * ratio, 9 * ratio);
+      });
+      ctx.font = `${11 * ratio}px system-ui, sans-serif`;
+      ctx.textAlign = "center";
+      (this.slowest || []).forEach((one, place) => {
+        const at = x(one.at), top = y(one.value);
+        ctx.strokeStyle = ctx.fillStyle = style("--ink");
+        ctx.lineWidth = (place === this.marked ? 2.4 : 1.2) * ratio;
+        ctx.beginPath();
+        ctx.arc(at, top, 6 * ratio, 0, 7);
+        ctx.stroke();
+        ctx.fillText(place + 1, at + 11 * ratio, top + 4 * ratio);
+      });
+      (about.notes || []).forEach((note) => {
+        if (note.at === null || (note.flow && !view.flows.includes(note.flow))) return;
+        const at = x(note.at);
+        ctx.strokeStyle = ctx.fillStyle = style("--link");
+        ctx.lineWidth = ratio;
+        ctx.setLineDash([4 * ratio, 3 * ratio]);
+        ctx.beginPath();
+        ctx.moveTo(at, plot.bbox.top);
+        ctx.lineTo(at, bottom);
+        ctx.stroke();
+        ctx.setLineDash([]);
+        ctx.textAlign = "left";
+        ctx.fillText(note.text.length > 40 ? `${note.text.slice(0, 40)}…` : note.text, at + 4 * ratio, plot.bbox.top + 12 * ratio);
+      });
+      ctx.restore();
+    }
+
+    // -- marks: the greatest of the window, each once ---------------------------------------------------------
+    mark() {
+      const all = this.shown.flatMap(([key, one]) => one.greatest.map((value, k) => ({ key, value, at: one.greatest_at[k] })));
+      this.slowest = all.filter((one) => one.value !== null).sort((a, b) => b.value - a.value || a.at - b.at).slice(0, WORST);
+      this.marked = Math.min(this.marked, this.slowest.length - 1);
+      this.worst.replaceChildren(this.slowest.length ? "Greatest in view:" : "", ...this.slowest.map((one, place) => make("button", {
+        type: "button", textContent: `${place + 1}: ${time(one.value)}, flow ${flows.get(one.key).label.split(":")[0]}, at ${instant(one.at, seen()[1] - seen()[0])}`,
+        onclick: () => tell({ flow: one.key, measure: this.measure, at: one.at }),
+      })));
+      this.plot?.redraw(false);
+    }
+
+    nearest(left, top) {
+      let best = null, least = Infinity;
+      for (const [key, one] of this.shown) {
+        for (let k = 0; k < one.n.length; k++) {
+          if (!one.n[k]) continue;
+          for (const [value, at] of [[one.greatest[k], one.greatest_at[k]], [one.least[k], one.least_at[k]]]) {
+            const x = this.plot.valToPos(at, "x") - left, y = (this.plot.valToPos(value, "y") - top) / 3;
+            const apart = x * x + y * y;
+            if (apart < least) { least = apart; best = { key, k, value, at, one }; }
+          }
+        }
+      }
+      return best;
+    }
+
+    point(plot) {
+      const { left, top } = plot.cursor;
+      if (left === undefined || left < 0 || !this.data) { this.readout.textContent = ""; return; }
+      const near = this.nearest(left, top);
+      if (!near) { this.readout.textContent = ""; return; }
+      const { one, k, key } = near, span = seen()[1] - seen()[0];
+      const of = one.n[k] === 1 ? "one message" : `${spanned(one.n[k])} messages, ${time(one.least[k])} to ${time(one.greatest[k])}`;
+      const gone = (one.lost[k] ? `, ${spanned(one.lost[k])} lost` : "") + (one.unknown[k] ? `, ${spanned(one.unknown[k])} of unknown fate` : "");
+      this.readout.textContent = `${instant(near.at, span)}: ${time(near.value)}, flow ${flows.get(key).label}; ${of}${gone}`;
+    }
+
+    select() {
+      const { left, top } = this.plot.cursor;
+      const near = left >= 0 ? this.nearest(left, top) : null;
+      if (near) tell({ flow: near.key, measure: this.measure, at: near.at });
+    }
+
+    key(event) {
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      const steps = { ArrowLeft: () => pan(-0.25), ArrowRight: () => pan(0.25), "+": () => this.closer(0.5), "=": () => this.closer(0.5), "-": () => this.closer(2), "0": () => move({ t: null }), l: () => move({ log: !view.log }) };
+      if (event.key === "[" || event.key === "]") {
+        if (!this.slowest?.length) return;
+        const count = this.slowest.length;
+        this.marked = (this.marked + (event.key === "]" ? 1 : -1) + count) % count;
+        const one = this.slowest[this.marked];
+        this.readout.textContent = `${this.marked + 1}: ${instant(one.at, seen()[1] - seen()[0])}: ${time(one.value)}, flow ${flows.get(one.key).label}. Enter: its story; +: closer.`;
+        this.plot.redraw(false);
+      } else if (event.key === "Enter" && this.slowest?.[this.marked]) {
+        const one = this.slowest[this.marked];
+        tell({ flow: one.key, measure: this.measure, at: one.at });
+      } else if (steps[event.key]) {
+        steps[event.key]();
+      } else return;
+      event.preventDefault();
+    }
+
+    closer(factor) { zoom(factor, this.slowest?.[this.marked]?.at); }
+
+    tabulate() {
+      if (!this.table.open || !this.data) return;
+      const heads = ["flow", "from, s", "to, s", "messages", "lost", "unknown", "least", "greatest", "greatest at, s"];
+      const rows = this.shown.flatMap(([key, one]) => one.n.map((n, k) => [
+        flows.get(key).label, one.begin[k], one.end[k], one.messages[k], one.lost[k], one.unknown[k], n ? time(one.least[k]) : "–", n ? time(one.greatest[k]) : "–", n ? one.greatest_at[k] : "–",
+      ]));
+      const table = make("table", { class: "data dense" },
+        make("thead", {}, make("tr", {}, ...heads.map((text, k) => make("th", { textContent: text, class: k ? "" : "text", scope: "col" })))),
+        make("tbody", {}, ...rows.slice(0, MOST_ROWS).map((row) => make("tr", {}, ...row.map((cell, k) => make("td", { textContent: cell, class: k ? "" : "text" }))))));
+      const more = rows.length > MOST_ROWS ? [make("p", { class: "note", textContent: `The first ${MOST_ROWS} of ${rows.length} rows; the CSV file has all.` })] : [];
+      this.rows.replaceChildren(table, ...more);
+    }
+  }
+
+  const dot = (ctx, shape, x, y, r) => {
+    ctx.beginPath();
+    if (shape === "square") ctx.rect(x - r * 0.9, y - r * 0.9, r * 1.8, r * 1.8);
+    else if (shape === "diamond") { ctx.moveTo(x, y - r * 1.3); ctx.lineTo(x + r * 1.3, y); ctx.lineTo(x, y + r * 1.3); ctx.lineTo(x - r * 1.3, y); }
+    else if (shape === "triangle") { ctx.moveTo(x, y - r * 1.2); ctx.lineTo(x + r * 1.2, y + r); ctx.lineTo(x - r * 1.2, y + r); }
+    else ctx.arc(x, y, r, 0, 7);
+    ctx.fill();
+  };
+
+  // -- the whole page -----------------------------------------------------------------------------------------
+  const place = document.getElementById("panels");
+  const toggled = (list, name, most) => {
+    if (list.includes(name)) return list.length > 1 ? list.filter((one) => one !== name) : list;
+    return list.length < most ? [...list, name] : list;
+  };
+  const choices = () => {
+    const measures = document.getElementById("measures"), chosen = document.getElementById("flows");
+    const there = new Set(view.flows.flatMap((key) => flows.get(key).measures));
+    measures.querySelectorAll("button").forEach((button) => button.remove());
+    measures.append(...about.measures.filter((one) => there.has(one.name)).map((one) => {
+      const button = make("button", { type: "button", textContent: one.title, title: one.definition, onclick: () => move({ measures: toggled(view.measures, one.name, 8) }) });
+      button.setAttribute("aria-pressed", String(view.measures.includes(one.name)));
+      return button;
+    }));
+    const words = document.getElementById("flow-search")?.value.toLowerCase().trim() || "";
+    const listed = about.flows.filter((flow) => view.flows.includes(flow.key) || (words && flow.label.toLowerCase().includes(words)) || (!words && about.flows.length <= 60)).slice(0, 80);
+    chosen.querySelectorAll("button").forEach((button) => button.remove());
+    chosen.append(...listed.map((flow) => {
+      const sample = make("i");
+      sample.style.background = flow.colour;
+      const button = make("button", { type: "button", onclick: () => move({ flows: toggled(view.flows, flow.key, about.most) }) }, sample, flow.label);
+      button.setAttribute("aria-pressed", String(view.flows.includes(flow.key)));
+      return button;
+    }));
+    document.getElementById("log").setAttribute("aria-pressed", String(view.log));
+    document.querySelectorAll("a[data-export]").forEach((link) => { link.href = `${link.dataset.export}${address()}`; });
+    const [b, e] = seen();
+    document.getElementById("window").textContent = view.t ? `${instant(b, e - b)} to ${instant(e, e - b)}` : "the whole run";
+    document.dispatchEvent(new CustomEvent("viewed", { detail: { t: view.t, flows: view.flows, told: view.told } }));
+  };
+  const show = () => {
+    const focused = document.activeElement?.closest("#measures, #flows")?.id;
+    const text = document.activeElement?.textContent;
+    choices();
+    if (focused) [...document.querySelectorAll(`#${focused} button`)].find((button) => button.textContent === text)?.focus();
+    for (const [measure, panel] of panels) if (!view.measures.includes(measure)) { panel.plot?.destroy(); panel.figure.remove(); panels.delete(measure); }
+    view.measures.forEach((measure) => { if (!panels.has(measure)) place.append(new Panel(measure).figure); });
+    for (const panel of panels.values()) panel.load();
+  };
+
+  // -- the story of one message -------------------------------------------------------------------------------
+  const story = document.getElementById("story");
+  const tell = async (asked, push = true) => {
+    view.told = asked;
+    page.classList.toggle("told", Boolean(asked));
+    if (push) history.pushState(null, "", state());
+    if (!asked) { story.replaceChildren(); requestAnimationFrame(show); return; }
+    story.replaceChildren(make("p", { class: "note", role: "status", textContent: "The message is looked up…" }));
+    requestAnimationFrame(show);
+    const given = new URLSearchParams({ run: about.run, of: asked.flow, by: asked.measure, at: asked.at });
+    try {
+      const answer = await fetch(`${page.dataset.story}?${given}`, { headers: { accept: "text/html" } });
+      const found = new DOMParser().parseFromString(await answer.text(), "text/html");
+      story.replaceChildren(...document.adoptNode(found.querySelector("main")).childNodes);
+    } catch (error) {
+      story.replaceChildren(make("p", { class: "empty", textContent: `It cannot be told: ${error.message}` }));
+    }
+    story.prepend(make("button", { type: "button", textContent: "Close the story", onclick: () => tell(null) }));
+    story.querySelectorAll("a[data-at]").forEach((link) => link.addEventListener("click", (event) => {
+      event.preventDefault();
+      tell({ flow: asked.flow, measure: link.dataset.by, at: link.dataset.at });
+    }));
+    story.querySelector("[data-show]")?.addEventListener("click", (event) => {
+      const at = Number(event.currentTarget.dataset.show), width = Number(event.currentTarget.dataset.width);
+      move({ t: bounded(at - width, at + width) });
+    });
+    story.focus({ preventScroll: false });
+    document.dispatchEvent(new CustomEvent("viewed", { detail: { t: view.t, flows: view.flows, told: view.told } }));
+  };
+
+  document.getElementById("closer").addEventListener("click", () => zoom(0.5));
+  document.getElementById("farther").addEventListener("click", () => zoom(2));
+  document.getElementById("earlier").addEventListener("click", () => pan(-0.5));
+  document.getElementById("later").addEventListener("click", () => pan(0.5));
+  document.getElementById("all").addEventListener("click", () => move({ t: null }));
+  document.getElementById("log").addEventListener("click", () => move({ log: !view.log }));
+  document.getElementById("flow-search")?.addEventListener("input", choices);
+  dark.addEventListener("change", () => panels.forEach((panel) => panel.draw()));
+  let width = innerWidth;
+  addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; show(); } });
+  show();
+  if (view.told) tell(view.told, false);
+})();

@@ -1,0 +1,428 @@
+"""Pages of runs: what is listed, who may look, and that a window drawn is exactly what the records hold."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import os
+import shutil
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from starlette.testclient import TestClient
+from typer.testing import CliRunner
+
+import synthetic
+import wiregauge as wg
+from wiregauge import serve
+from wiregauge.cli.program import app
+from wiregauge.serve import access
+from wiregauge.serve.rendering import STATIC, static_file
+
+PORT = 8137
+VENDORED = {
+    "uplot.js": "19c8d4c6ad88929a79f4ae49d6f7161566dfd0ba3d15cc495e974f787eb78f1f",
+    "uplot.css": "df630c6a8d6f8eeaff264b50f73ce5b114f646ffd9a0bb74f049b0a00135fa04",
+}
+HTML = {"accept": "text/html"}
+
+
+def client_of(*folders: Path, token: str | None = None) -> TestClient:
+    """A client of a server of these folders, which has looked into them once."""
+    server = serve.Server(list(folders), port=PORT, token=token)
+    server.index.look()
+    return TestClient(server.app, base_url=f"http://127.0.0.1:{PORT}", follow_redirects=False, headers=HTML)
+
+
+def key_of(client: TestClient, name: str) -> str:
+    """The key of a listed run, taken from the list as a browser sees it."""
+    text = client.get("/").text
+    return text[: text.index(f'">{name}</a>')].rpartition("/run/")[2]
+
+
+TEST = """<test xmlns="urn:wiregauge:test:2" name="long and short" seed="5">
+<network><end-system name="a"/><end-system name="b"/><end-system name="c"/><switch name="s"/>
+<link between="a s" rate="1Gbit/s"/><link between="b s" rate="1Gbit/s"/><link between="s c" rate="1Gbit/s"/></network>
+<flows><flow id="1" protocol="udp" from="a" to="c"/><flow id="2" protocol="udp" from="b" to="c"/></flows>
+<tasks><send flow="1" period="50us" payload="64B" count="40000"/><receive flow="1"/>
+<send flow="2" period="1ms" payload="900B" count="2000"/><receive flow="2"/></tasks>
+<faults><loss link="a s" share="0.02%" sent-by="a"/></faults></test>
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two flows, of which one is so long that its extremes are stored, and loses messages."""
+    place = tmp_path_factory.mktemp("runs")
+    (place / "test.xml").write_text(TEST)
+    wg.simulate(place / "test.xml", place / "long").judgement  # noqa: B018 - judging stores the extremes
+    assert list((place / "long" / "extremes").iterdir())
+    return place
+
+
+@pytest.fixture(scope="module")
+def client(folder: Path) -> Iterator[TestClient]:
+    with client_of(folder) as made:
+        yield made
+
+
+def messages(folder: Path, flow: int) -> pl.DataFrame:
+    rows = pl.read_parquet(folder / "long" / "messages" / "run-0000.parquet")
+    return rows.filter((pl.col("flow") == flow) & ~pl.col("warm_up"))
+
+
+# -- the list ---------------------------------------------------------------------------------------------------
+
+
+def test_each_run_is_listed_and_none_is_hidden(tmp_path: Path) -> None:
+    small = synthetic.Recipe(payloads=(64,), messages=40)
+    synthetic.make(tmp_path / "good", small)
+    synthetic.make(
+        tmp_path / "below" / "ended",
+        synthetic.Recipe(payloads=(64,), messages=40, state="interrupted", reason="by Ctrl-C"),
+    )
+    damaged = synthetic.make(tmp_path / "damaged", small) / "manifest.json"
+    damaged.write_text(damaged.read_text()[:-40])
+    newer = synthetic.make(tmp_path / "newer", small) / "manifest.json"
+    newer.write_text(json.dumps(json.loads(newer.read_text()) | {"schema": 99}))
+    killed = synthetic.make(tmp_path / "killed", small) / "manifest.json"
+    killed.write_text(json.dumps(json.loads(killed.read_text()) | {"state": "running"}))
+    elsewhere = tmp_path.parent / f"{tmp_path.name}-elsewhere"
+    synthetic.make(elsewhere / "secret", synthetic.Recipe(payloads=(64,), messages=40, name="secret"))
+    (tmp_path / "led").symlink_to(elsewhere / "secret")
+    with client_of(tmp_path) as made:
+        text = made.get("/").text
+        for name in ("good", "below/ended", "damaged", "newer", "killed", "led"):
+            assert f">{name}</a>" in text, name
+        assert "6 runs below" in text
+        assert "by Ctrl-C" in text
+        assert "is not JSON" in text
+        assert "schema 99 is unknown" in text
+        assert "its testmaster was killed" in text
+        assert "no link is followed" in text
+        assert "secret" not in text
+        for name in ("damaged", "newer", "killed", "led"):
+            answer = made.get(f"/run/{key_of(made, name)}/zoom")
+            assert "It cannot be shown" in answer.text, name
+        assert made.get(f"/run/{key_of(made, 'below/ended')}").status_code == 200
+
+
+def test_a_search_finds_by_words_and_state(tmp_path: Path) -> None:
+    for name in ("alpha", "beta"):
+        synthetic.make(tmp_path / name, synthetic.Recipe(payloads=(64,), messages=40, name=f"test of {name}"))
+    with client_of(tmp_path) as made:
+        assert "1 of 2 runs" in made.get("/?q=of+BETA").text
+        assert "No run fits" in made.get("/?q=gamma").text
+        assert "No run fits" in made.get("/?state=running").text
+
+
+def test_the_list_follows_what_happens_in_the_folder(tmp_path: Path) -> None:
+    small = synthetic.Recipe(payloads=(64,), messages=40)
+    server = serve.Server([tmp_path], port=PORT)
+    server.index.look()
+    before = server.index.version
+    synthetic.make(tmp_path / "one", small)
+    server.index.look()
+    assert [one.name for one in server.index.listed] == ["one"]
+    assert server.index.version > before
+    key = server.index.listed[0].key
+    shutil.rmtree(tmp_path / "one")
+    server.index.look()
+    assert server.index.get(key) is None
+
+
+def test_names_of_files_are_text_everywhere(tmp_path: Path) -> None:
+    evil = "<img src=x onerror=alert(1)>\x1b[2J"
+    place = synthetic.make(
+        tmp_path / "<script>alert(2)<", synthetic.Recipe(payloads=(64,), messages=40, name=evil)
+    )
+    wg.open(place).judgement  # noqa: B018 - judging stores it
+    with client_of(tmp_path) as made:
+        key = key_of(made, "&lt;script&gt;alert(2)&lt;")
+        pages = ["/", f"/run/{key}", f"/run/{key}/zoom", f"/run/{key}/report"]
+        for page in pages:
+            text = made.get(page).text
+            assert "<img" not in text, page
+            assert "<script>alert" not in text, page
+            assert "\x1b" not in text, page
+        picture = made.get(f"/run/{key}/picture.svg").text
+        assert "<img" not in picture
+
+
+# -- who may look -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"host": f"localhost:{PORT}"}, 200),
+        ({"host": "evil.example"}, 421),
+        ({"host": f"evil.example:{PORT}"}, 421),
+        ({"host": "127.0.0.1:80"}, 421),
+        ({"origin": "http://evil.example"}, 403),
+        ({"origin": "null"}, 403),
+        ({"origin": f"http://127.0.0.1:{PORT}"}, 200),
+        ({"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors", "sec-fetch-dest": "script"}, 403),
+        ({"sec-fetch-site": "same-site", "sec-fetch-mode": "cors", "sec-fetch-dest": "empty"}, 403),
+        ({"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "iframe"}, 403),
+        ({"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}, 200),
+    ],
+)
+def test_foreign_hosts_and_origins_get_nothing(
+    client: TestClient, headers: dict[str, str], status: int
+) -> None:
+    answer = client.get("/", headers=headers)
+    assert answer.status_code == status
+    assert ("long" in answer.text) == (status == 200)
+
+
+def test_whoever_sends_without_an_origin_is_refused(client: TestClient) -> None:
+    assert client.post("/").status_code == 403
+
+
+def test_every_answer_forbids_what_is_not_of_the_server(client: TestClient) -> None:
+    key = key_of(client, "long")
+    for page in ("/", f"/run/{key}", f"/run/{key}/zoom", "/nowhere", "/static/zoom.js"):
+        policy = client.get(page).headers["content-security-policy"]
+        assert policy == access.CONTENT_POLICY, page
+        assert "unsafe" not in policy
+
+
+def test_a_report_is_shown_in_a_frame_that_reaches_nothing(client: TestClient) -> None:
+    key = key_of(client, "long")
+    policy = client.get(f"/run/{key}/report/page", headers={"sec-fetch-dest": "iframe"}).headers
+    assert policy["content-security-policy"].startswith(
+        "sandbox allow-scripts allow-downloads; default-src 'none';"
+    )
+    assert "allow-same-origin" not in policy["content-security-policy"]
+    alone = client.get(f"/run/{key}/report/page", headers={"sec-fetch-dest": "document"})
+    assert alone.status_code == 307
+    assert alone.headers["location"].endswith(f"/run/{key}/report")
+
+
+def test_without_its_token_an_address_answers_nothing(folder: Path) -> None:
+    token = serve.new_token()
+    with client_of(folder, token=token) as made:
+        for page in ("/", "/static/page.js", "/changes", f"/{token[:-1]}x/", f"/{token}x/", "/é/"):
+            answer = made.get(page)
+            assert answer.status_code == 403, page
+            assert "long" not in answer.text
+        opened = made.get(f"/{token}/")
+        assert opened.status_code == 200
+        assert f'href="/{token}/static/serve.css"' in opened.text
+        assert made.get(f"/{token}/static/serve.css").status_code == 200
+        key = opened.text.partition(f'href="/{token}/run/')[2].partition('"')[0]
+        assert made.get(f"/{token}/run/{key}/zoom").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/run/../etc/passwd",
+        "/run/..%2f..%2fetc%2fpasswd",
+        "/run/%00",
+        "/static/../application.py",
+        "/run/nothing-0/zoom",
+    ],
+)
+def test_no_address_leads_out_of_the_folders(client: TestClient, path: str) -> None:
+    answer = client.get(path)
+    assert answer.status_code == 404
+    assert "root:" not in answer.text
+
+
+def test_looking_writes_nothing(tmp_path: Path) -> None:
+    place = synthetic.make(tmp_path / "one", synthetic.Recipe(payloads=(64,), messages=400))
+
+    def content() -> dict[str, tuple[int, int]]:
+        return {
+            str(path): (path.stat().st_mtime_ns, path.stat().st_size) for path in sorted(tmp_path.rglob("*"))
+        }
+
+    before = content()
+    with client_of(tmp_path) as made:
+        key = key_of(made, "one")
+        for page in ("", "/zoom", "/columns", "/picture.svg", "/report", "/report/page"):
+            assert made.get(f"/run/{key}{page}").status_code == 200, page
+    assert content() == before
+    assert not (place / "report.html").exists()
+
+
+# -- the zoom ---------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_any_window_holds_exactly_the_values_of_the_records(
+    client: TestClient, folder: Path, data: st.DataObject
+) -> None:
+    flow = data.draw(st.sampled_from([1, 2]))
+    rows = messages(folder, flow).select(
+        t=pl.coalesce("tx_app", "intended", "tx_drv", "rx_app"), value=pl.col("rx_app") - pl.col("tx_app"),
+        lost=pl.col("outcome").cast(pl.String) == "lost",
+    ).sort("t")  # fmt: skip
+    low, high = rows["t"][0], rows["t"][-1]
+    begin = data.draw(st.integers(low - 10**9, high))
+    width = data.draw(st.sampled_from([10**5, 10**8, 10**9, 10**10, 10**11, 10**12, 10**13]))
+    columns = data.draw(st.sampled_from([1, 7, 300, 1000]))
+    span = begin / 1e12, (begin + width) / 1e12
+    key = key_of(client, "long")
+    answer = client.get(
+        f"/run/{key}/columns",
+        params={"f": str(flow), "m": "latency", "t": f"{span[0]!r},{span[1]!r}", "columns": str(columns)},
+    )
+    assert answer.status_code == 200, answer.text
+    drawn = answer.json()["flows"][str(flow)]
+    inside = rows.filter((pl.col("t") >= round(span[0] * 1e12)) & (pl.col("t") < round(span[1] * 1e12)))
+    assert sum(drawn["messages"]) == inside.height
+    assert sum(drawn["n"]) == inside["value"].drop_nulls().len()
+    assert sum(drawn["lost"]) == int(inside["lost"].sum())
+    least = [value for value in drawn["least"] if value is not None]
+    assert (min(least) if least else None) == (inside["value"].min() / 1e3 if least else None)  # type: ignore[operator]
+    for k, n in enumerate(drawn["n"]):
+        own = inside.filter(
+            (pl.col("t") >= round(drawn["begin"][k] * 1e12) - 1)
+            & (pl.col("t") <= round(drawn["end"][k] * 1e12) + 1)
+        )["value"].drop_nulls()
+        assert own.len() == n
+        if n:
+            assert drawn["least"][k] == own.min() / 1e3  # type: ignore[operator]
+            assert drawn["greatest"][k] == own.max() / 1e3  # type: ignore[operator]
+
+
+def test_a_picture_says_how_many_messages_it_shows(client: TestClient) -> None:
+    key = key_of(client, "long")
+    whole = client.get(f"/run/{key}/columns?f=1&m=latency&columns=500").json()
+    assert whole["note"].startswith("All ")
+    assert "messages are in the picture: of each of" in whole["note"]
+    few = client.get(f"/run/{key}/columns?f=1&m=latency&columns=500&t=0.5,0.501").json()
+    assert few["note"] == "All 20 messages are in the picture: each is a mark."
+    none = client.get(f"/run/{key}/columns?f=1&m=latency&t=500,501").json()
+    assert none["note"] == "There are no messages of these flows in the window."
+
+
+def test_a_click_on_a_mark_tells_its_message(client: TestClient, folder: Path) -> None:
+    key = key_of(client, "long")
+    slowest = (
+        messages(folder, 1)
+        .with_columns(took=pl.col("rx_app") - pl.col("tx_app"))
+        .sort("took")
+        .drop_nulls("took")[-1]
+    )
+    drawn = client.get(f"/run/{key}/columns?f=1&m=latency&columns=300").json()["flows"]["1"]
+    at = max(
+        (value, -at)
+        for value, at in zip(drawn["greatest"], drawn["greatest_at"], strict=True)
+        if value is not None
+    )
+    answer = client.get(f"/run/{key}/message", params={"of": "1", "by": "latency", "at": repr(-at[1])})
+    assert f"Message {slowest['sequence'].item()} of flow 1" in answer.text
+    assert "Where its time went" in answer.text
+
+
+@pytest.mark.parametrize("measure", ["residence", "receive_period", "send_error", "period"])
+def test_stories_of_other_measures_are_found_too(client: TestClient, measure: str) -> None:
+    key = key_of(client, "long")
+    drawn = client.get(f"/run/{key}/columns?f=2&m={measure}&columns=100&t=0.2,0.3").json()["flows"]["2"]
+    at = next(at for at in drawn["greatest_at"] if at is not None)
+    answer = client.get(f"/run/{key}/message", params={"of": "2", "by": measure, "at": repr(at)})
+    assert "of flow 2</h2>" in answer.text, answer.text
+
+
+def test_the_story_of_a_lost_message_says_where_it_was_last_seen(client: TestClient, folder: Path) -> None:
+    key = key_of(client, "long")
+    lost = messages(folder, 1).filter(pl.col("outcome").cast(pl.String) == "lost")
+    assert lost.height, "the link loses some"
+    answer = client.get(
+        f"/run/{key}/message", params={"of": "1", "by": "send_error", "at": repr(lost["tx_app"][0] / 1e12)}
+    )
+    assert f"Message {lost['sequence'][0]} of flow 1" in answer.text
+    assert "It did not arrive" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ("t=1", 400), ("t=nan,2", 400), ("t=2,1", 400), ("t=0,1e300", 400), ("columns=0", 400), ("columns=99999", 400),
+        ("columns=x", 400), ("f=99", 404), ("m=<b>", 404), ("run=7", 404), ("run=-1", 404),
+    ],
+)  # fmt: skip
+def test_a_view_that_is_none_is_refused_in_a_sentence(client: TestClient, query: str, status: int) -> None:
+    answer = client.get(f"/run/{key_of(client, 'long')}/columns?{query}", headers={"accept": "*/*"})
+    assert answer.status_code == status
+    assert answer.json()["error"]
+
+
+def test_pictures_are_files_with_the_same_columns(client: TestClient) -> None:
+    key = key_of(client, "long")
+    query = "f=1,2&m=latency,send_error&t=0.1,0.9"
+    for kind, head in (("svg", b"<?xml"), ("png", b"\x89PNG")):
+        answer = client.get(f"/run/{key}/picture.{kind}?{query}")
+        assert answer.content.startswith(head)
+        assert answer.headers["content-disposition"].endswith(f'.{kind}"')
+    rows = list(csv.DictReader(io.StringIO(client.get(f"/run/{key}/picture.csv?{query}").text)))
+    drawn = client.get(f"/run/{key}/columns?f=1&m=latency&t=0.1,0.9&columns=1000").json()["flows"]["1"]
+    own = [row for row in rows if (row["flow"], row["measure"]) == ("1", "latency")]
+    assert [float(row["greatest_ns"]) for row in own if row["greatest_ns"]] == [
+        v for v in drawn["greatest"] if v is not None
+    ]
+    assert client.get(f"/run/{key}/picture.exe").status_code == 404
+
+
+# -- the command ------------------------------------------------------------------------------------------------
+
+
+def test_a_taken_port_is_one_clear_line(tmp_path: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        done = CliRunner().invoke(app, ["serve", str(tmp_path), "--port", str(port)])
+    assert done.exit_code == 3
+    assert done.output.count("\n") == 1
+    assert f"port {port} is taken" in done.output
+
+
+def test_a_folder_that_is_none_is_refused(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["serve", str(tmp_path / "nowhere")])
+    assert done.exit_code == 2
+    assert "no such folder" in done.output
+
+
+def test_other_accounts_of_people_make_a_machine_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    def account(uid: int, shell: str) -> object:
+        return type("Account", (), {"pw_uid": uid, "pw_shell": shell})()
+
+    own = os.getuid()
+    for accounts, shared in (
+        ([account(own, "/bin/bash")], False),
+        ([account(own, "/bin/bash"), account(33, "/bin/sh")], False),
+        ([account(own, "/bin/bash"), account(own + 1001, "/usr/sbin/nologin")], False),
+        ([account(own, "/bin/bash"), account(own + 1001, "/bin/bash")], True),
+    ):
+        monkeypatch.setattr("pwd.getpwall", lambda accounts=accounts: accounts)
+        assert access.is_shared() == shared
+
+
+def test_a_port_is_on_loopback_only() -> None:
+    with serve.bound(0) as at:
+        assert at.getsockname()[0] == "127.0.0.1"
+        with pytest.raises(serve.PortTakenError), serve.bound(at.getsockname()[1]):
+            pass
+
+
+@pytest.mark.parametrize("name", sorted(VENDORED))
+def test_the_vendored_files_are_as_they_were_published(name: str) -> None:
+    assert hashlib.sha256(static_file(name)).hexdigest() == VENDORED[name]
+
+
+def test_every_static_file_is_there() -> None:
+    assert all(static_file(name) for name in STATIC)

@@ -1,0 +1,181 @@
+"""The pages of `wiregauge serve` in a real browser: a walk from the list of runs to a single message."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import ConsoleMessage, Page, Request, Response, expect, sync_playwright
+
+from test_serve import TEST
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+PATIENCE_MS = 90_000
+expect.set_options(timeout=PATIENCE_MS)
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this host: the page is not drawn")
+
+
+@dataclass
+class Walk:
+    """A page of the browser, where the server is, and what went wrong."""
+
+    page: Page
+    base: str
+    folder: Path
+    troubles: list[str] = field(default_factory=list)
+
+    def watch(self) -> None:
+        """Notes errors of scripts, failed answers and requests that leave the server."""
+        self.page.on("console", self._said)
+        self.page.on("pageerror", lambda error: self.troubles.append(str(error)))
+        self.page.on("response", self._answered)
+        self.page.on("request", self._asked)
+
+    def _said(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.troubles.append(message.text)
+
+    def _answered(self, answer: Response) -> None:
+        if answer.status >= 400:
+            self.troubles.append(f"{answer.status} {answer.url}")
+
+    def _asked(self, request: Request) -> None:
+        if not request.url.startswith((self.base, "data:", "blob:")):
+            self.troubles.append(f"leaves: {request.url}")
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """A server of one run, with a token, as the command starts it."""
+    place = tmp_path_factory.mktemp("runs")
+    (place / "test.xml").write_text(TEST.replace('count="40000"', 'count="4000"').replace("0.02%", "0.5%"))
+    run = [
+        sys.executable,
+        "-m",
+        "wiregauge",
+        "run",
+        str(place / "test.xml"),
+        "--out",
+        str(place / "one"),
+        "-q",
+    ]
+    subprocess.run(run, check=True, capture_output=True, timeout=300)
+    command = [sys.executable, "-m", "wiregauge", "serve", str(place), "--port", "0", "--token"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            address = server.stdout.readline().strip()
+            assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{32}/", address)
+            yield address, place
+        finally:
+            server.terminate()
+
+
+@pytest.fixture
+def walk(served: tuple[str, Path]) -> Iterator[Walk]:
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_context(viewport={"width": 1400, "height": 900}).new_page()
+        page.set_default_timeout(PATIENCE_MS)
+        made = Walk(page, *served)
+        made.watch()
+        yield made
+        browser.close()
+    assert made.troubles == []
+
+
+def test_from_the_list_to_a_single_message_and_back(walk: Walk, tmp_path: Path) -> None:
+    page = walk.page
+    page.goto(walk.base)
+    page.get_by_label("Search").fill("no such run")
+    expect(page.get_by_text("No run fits the search.")).to_be_visible()
+    page.get_by_label("Search").fill("one")
+    page.get_by_role("link", name="one", exact=True).click()
+    expect(page.get_by_role("heading", name="long and short")).to_be_visible()
+    page.get_by_role("link", name="Messages", exact=True).click()
+    note = page.locator("figcaption")
+    expect(note).to_contain_text("messages are in the picture")
+    # Drag over the picture.
+    box = page.locator(".u-over").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 90)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.52 * box["width"], box["y"] + 110, steps=3)
+    page.mouse.up()
+    expect(note).to_contain_text("each is a mark")
+    zoomed = page.url
+    assert re.search(r"[?&]t=[\d.]+%2C[\d.]+", zoomed)
+    page.locator(".worst button").first.click()
+    story = page.locator("#story")
+    expect(story.get_by_role("heading", name=re.compile(r"Message \d+ of flow"))).to_be_visible()
+    expect(story).to_contain_text("Where its time went")
+    # An address is a view: the same in another tab.
+    other = page.context.new_page()
+    other.goto(page.url)
+    expect(other.locator("#story h2")).to_have_text(story.locator("h2").inner_text())
+    assert other.locator("#window").inner_text() == page.locator("#window").inner_text()
+    other.close()
+    for kind in ("SVG", "PNG", "CSV"):
+        with page.expect_download() as download:
+            page.get_by_role("link", name=kind, exact=True).click()
+        download.value.save_as(tmp_path / kind)
+        assert (tmp_path / kind).stat().st_size > 500
+    page.get_by_role("button", name="Close the story").click()
+    expect(story).to_be_empty()
+    page.go_back()
+    expect(story.locator("h2")).to_be_visible()
+
+
+def test_the_keyboard_alone_suffices(walk: Walk) -> None:
+    page = walk.page
+    page.goto(walk.base)
+    page.get_by_role("link", name="one", exact=True).focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("link", name="Messages", exact=True).focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("figcaption")).to_contain_text("messages are in the picture")
+    page.locator(".canvas").focus()
+    page.keyboard.press("]")
+    expect(page.locator("output.readout")).to_contain_text("Enter: its story")
+    for _ in range(6):
+        before = page.locator("#window").inner_text()
+        page.keyboard.press("+")
+        expect(page.locator("#window")).not_to_have_text(before)
+    page.keyboard.press("]")
+    page.keyboard.press("Enter")
+    expect(page.locator("#story h2")).to_contain_text("Message")
+    page.locator(".canvas").focus()
+    page.keyboard.press("0")
+    expect(page.locator("#window")).to_have_text("the whole run")
+    page.locator("details summary", has_text="The picture as a table").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("figure table tbody tr").first).to_be_visible()
+
+
+def test_the_report_is_drawn_in_its_frame(walk: Walk) -> None:
+    page = walk.page
+    page.goto(walk.base)
+    page.get_by_role("link", name="one", exact=True).click()
+    page.get_by_role("link", name="Report", exact=True).click()
+    frame = page.frame_locator("iframe")
+    expect(frame.get_by_role("heading", name="long and short")).to_be_visible()
+    expect(frame.locator(".plot .main-svg").first).to_be_visible()
+
+
+def test_a_new_run_appears_by_itself(walk: Walk) -> None:
+    page = walk.page
+    page.goto(walk.base)
+    expect(page.get_by_role("link", name="one", exact=True)).to_be_visible()
+    other = walk.folder / "later"
+    try:
+        shutil.copytree(walk.folder / "one", other)
+        expect(page.get_by_role("link", name="later", exact=True)).to_be_visible()
+    finally:
+        shutil.rmtree(other)
+    expect(page.get_by_role("link", name="later", exact=True)).to_have_count(0)
