@@ -14,6 +14,7 @@ import pytest
 from playwright.sync_api import ConsoleMessage, Page, Request, Response, expect, sync_playwright
 
 from test_serve import TEST
+from wiregauge.records import read_notes
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 PATIENCE_MS = 90_000
@@ -52,7 +53,7 @@ class Walk:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
-    """A server of one run, with a token, as the command starts it."""
+    """A server of one run, that may be controlled, as the command starts it."""
     place = tmp_path_factory.mktemp("runs")
     (place / "test.xml").write_text(TEST.replace('count="40000"', 'count="4000"').replace("0.02%", "0.5%"))
     run = [
@@ -66,7 +67,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path
         "-q",
     ]
     subprocess.run(run, check=True, capture_output=True, timeout=300)
-    command = [sys.executable, "-m", "wiregauge", "serve", str(place), "--port", "0", "--token"]
+    command = [sys.executable, "-m", "wiregauge", "serve", str(place), "--port", "0", "--control"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout is not None
@@ -121,6 +122,13 @@ def test_from_the_list_to_a_single_message_and_back(walk: Walk, tmp_path: Path) 
     expect(other.locator("#story h2")).to_have_text(story.locator("h2").inner_text())
     assert other.locator("#window").inner_text() == page.locator("#window").inner_text()
     other.close()
+    page.locator("summary", has_text="Write a note").click()
+    page.get_by_label("Note").fill("seen from afar")
+    page.get_by_role("button", name="Add note").click()
+    expect(story.locator("h2")).to_contain_text("Message")
+    (note_written,) = read_notes(walk.folder / "one").notes
+    assert note_written.text == "seen from afar"
+    assert f"at={note_written.at_s}" in page.url
     for kind in ("SVG", "PNG", "CSV"):
         with page.expect_download() as download:
             page.get_by_role("link", name=kind, exact=True).click()

@@ -34,22 +34,32 @@ def serve(
             show_default="yes where other people have accounts",
         ),
     ] = None,
+    control: Annotated[
+        bool,
+        typer.Option(
+            "--control", help="Also let notes and tags be written; every address begins with a token then."
+        ),
+    ] = False,
 ) -> None:
-    """The page is for this machine only: it listens on loopback, and no request leaves it. Nothing is written."""
+    """The page is for this machine only: it listens on loopback, and no request leaves it. Without --control nothing
+    is written.
+    """
     from wiregauge import serve as served
 
     chosen = list(dict.fromkeys(folders or [Path()]))
     for folder in chosen:
         if not folder.is_dir():
             fail(f"{folder}: no such folder; name one with run directories in it", BAD_INPUT)
-    guarded = served.is_shared() if token is None else token
+    if control and token is False:
+        fail("--control needs a token; leave --no-token out", BAD_INPUT)
+    guarded = control or (served.is_shared() if token is None else token)
     try:
         at = served.bound(port)
     except served.PortTakenError as error:
         fail(str(error), NO_ENVIRONMENT)
     number = at.getsockname()[1]
     secret = served.new_token() if guarded else None
-    server = served.Server(chosen, port=number, token=secret)
+    server = served.Server(chosen, port=number, token=secret, control=control)
     put(f"http://127.0.0.1:{number}/{secret + '/' if secret else ''}")
     # A pipe would hold the address back until the server ends.
     sys.stdout.flush()

@@ -18,6 +18,7 @@ from wiregauge.records.errors import (
     UnfinishedError,
 )
 from wiregauge.records.integrity import Inventory, describe, read_json, seal, write_sealed
+from wiregauge.records.notes import NOTES, Note, Notes, change_notes, read_notes
 from wiregauge.records.processing import process_run
 from wiregauge.records.recovering import recover
 from wiregauge.records.resuming import missing_runs, resumed
@@ -26,21 +27,26 @@ from wiregauge.records.uncollected import uncollected
 
 __all__ = [
     "MANIFEST",
+    "NOTES",
     "DamagedError",
     "Inventory",
     "NoRoomError",
+    "Note",
+    "Notes",
     "OtherVersionError",
     "RunDirectory",
     "RunDirectoryError",
     "Traits",
     "UnfinishedError",
     "add_spooled",
+    "change_notes",
     "check_contained",
     "describe",
     "missing_runs",
     "process_run",
     "read_json",
     "read_manifest",
+    "read_notes",
     "recover",
     "resumed",
     "seal",

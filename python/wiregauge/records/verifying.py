@@ -17,9 +17,10 @@ import polars as pl
 
 from wiregauge.files import TEMPORARY, open_regular, read_regular
 from wiregauge.records.directory import RunDirectory
-from wiregauge.records.errors import DamagedError
+from wiregauge.records.errors import DamagedError, RunDirectoryError
 from wiregauge.records.integrity import fault, sealed_digest
 from wiregauge.records.lock import LOCK
+from wiregauge.records.notes import NOTES, read_notes
 
 __all__ = ["Finding", "State", "Verification", "schema_path", "verify"]
 
@@ -169,6 +170,8 @@ def _unlisted(directory: RunDirectory, listed: dict[str, Any]) -> Iterator[Findi
                 yield Finding(place, State.UNFINISHED, "was recorded, but not stored yet")
             elif place in _MADE_BY_READING:
                 yield from _made_by_reading(directory, path)
+            elif place == NOTES:
+                yield from _notes(directory.root)
             elif _LINES.fullmatch(place):
                 yield from _lines(directory, path, place)
             elif not verified:
@@ -202,6 +205,14 @@ def _made_by_reading(directory: RunDirectory, path: Path) -> Iterator[Finding]:
     made_from = directory.manifest.get("digest")
     if made_from is not None and str(made_from).encode() not in data[:_HEAD]:
         yield Finding(path.name, State.STALE, f"was made from another state of the directory; {anew}")
+
+
+def _notes(root: Path) -> Iterator[Finding]:
+    """Findings on the file of notes, by its own digest."""
+    try:
+        read_notes(root)
+    except RunDirectoryError as error:
+        yield Finding(NOTES, State.DAMAGED, str(error).partition(": ")[2])
 
 
 def _lines(directory: RunDirectory, path: Path, place: str) -> Iterator[Finding]:

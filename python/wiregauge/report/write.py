@@ -23,7 +23,7 @@ from wiregauge.measures import DEFINITIONS, Judgement, RunDirectoryError
 from wiregauge.measures.explaining import Explanation, explain
 from wiregauge.measures.large import is_large, narrowed
 from wiregauge.measures.progress import reached
-from wiregauge.records import seal, uncollected
+from wiregauge.records import read_notes, seal, uncollected
 from wiregauge.report import checked, corrected, generated, served, tables
 from wiregauge.report.alarms import alarm_table
 from wiregauge.report.all_flows import all_flows
@@ -140,6 +140,7 @@ def page(
         else [picture, *(f for f in figures if len(f.panels) > 2 or f.title != picture.title)],
         judgement=judgement,
         headline=headline(whole),
+        notes=read_notes(judgement.directory),
         in_full=told,
         every_flow=all_flows(whole),
         glance=glance(judgement),

@@ -29,7 +29,7 @@ CONTENT_POLICY: Final = (
 _HEADERS: Final[Mapping[str, str]] = {
     "content-security-policy": CONTENT_POLICY,
     "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
+    "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
@@ -18,6 +19,7 @@ from wiregauge.records import RunDirectoryError
 from wiregauge.serve.access import Access
 from wiregauge.serve.index import Index, Listed
 from wiregauge.serve.messages import columns, message, messages_page, picture
+from wiregauge.serve.notes import back, form_of, notes_of, write_note
 from wiregauge.serve.opened import Opened, Shelf, flow_key
 from wiregauge.serve.rendering import STATIC, page, static_file
 from wiregauge.serve.reports import framed, made_report, stored_report
@@ -30,9 +32,14 @@ Shown = Callable[[Request, Listed, Opened], Response]
 
 
 class Server:
-    """The pages of the runs below some folders."""
+    """The pages of the runs below some folders; with `control`, which needs a token, notes can be written."""
 
-    def __init__(self, folders: list[Path], *, port: int, token: str | None = None) -> None:
+    def __init__(
+        self, folders: list[Path], *, port: int, token: str | None = None, control: bool = False
+    ) -> None:
+        if control and token is None:
+            raise ValueError("whoever may change something needs a token")
+        self._control = control
         self.index = Index(folders)
         self.shelf = Shelf()
         self.work = Work()
@@ -41,10 +48,11 @@ class Server:
             Route("/changes", self._changes),
             Route("/static/{name}", _static),
             Route("/run/{key}", self._of_run(self._run)),
-            Route("/run/{key}/zoom", self._of_run(messages_page)),
+            Route("/run/{key}/zoom", self._of_run(self._messages)),
             Route("/run/{key}/columns", self._of_run(columns)),
             Route("/run/{key}/message", self._of_run(message)),
             Route("/run/{key}/picture.{kind}", self._of_run(picture)),
+            Route("/run/{key}/notes", self._write_note, methods=["POST"]),
             Route("/run/{key}/report", self._of_run(self._report)),
             Route("/run/{key}/report/page", self._of_run(self._report_page)),
         ]
@@ -71,13 +79,17 @@ class Server:
     def _changes(self, _request: Request) -> Response:
         return JSONResponse({"version": self.index.version, "complete": self.index.complete})
 
+    def _listed(self, request: Request) -> Listed:
+        listed = self.index.get(request.path_params["key"])
+        if listed is None:
+            raise HTTPException(404, "There is no such run below the folders of this server now.")
+        return listed
+
     def _of_run(self, shown: Shown) -> Callable[[Request], Response]:
         """An address below that of a run that can be read; for any other run a page says why it cannot."""
 
         def answer(request: Request) -> Response:
-            listed = self.index.get(request.path_params["key"])
-            if listed is None:
-                raise HTTPException(404, "There is no such run below the folders of this server now.")
+            listed = self._listed(request)
             if not listed.readable:
                 return page(request, "unreadable.html.j2", listed=listed)
             return shown(request, listed, self.shelf.open(listed.path))
@@ -86,7 +98,30 @@ class Server:
 
     def _run(self, request: Request, listed: Listed, opened: Opened) -> Response:
         keys = {(flow.id, flow.receiver): flow_key(flow) for run in opened.runs for flow in run.flows}
-        return page(request, "run.html.j2", listed=listed, opened=opened, keys=keys)
+        notes, trouble = notes_of(opened)
+        return page(
+            request,
+            "run.html.j2",
+            listed=listed,
+            opened=opened,
+            keys=keys,
+            notes=notes,
+            notes_trouble=trouble,
+            control=self._control,
+        )
+
+    def _messages(self, request: Request, listed: Listed, opened: Opened) -> Response:
+        return messages_page(request, listed, opened, control=self._control)
+
+    async def _write_note(self, request: Request) -> Response:
+        listed = self._listed(request)
+        if not self._control:
+            raise HTTPException(403, "This server only shows; start it with --control to write notes.")
+        form = await form_of(request)
+        opened = await run_in_threadpool(self.shelf.open, listed.path)
+        await run_in_threadpool(write_note, form, listed, opened)
+        await run_in_threadpool(self.index.look)
+        return back(request, listed, form)
 
     def _report(self, request: Request, listed: Listed, opened: Opened) -> Response:
         ready, error = True, ""

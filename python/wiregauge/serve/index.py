@@ -22,10 +22,12 @@ from wiregauge.files import printable
 from wiregauge.plan import planned_runs
 from wiregauge.records import (
     MANIFEST,
+    NOTES,
     OtherVersionError,
     RunDirectoryError,
     read_json,
     read_manifest,
+    read_notes,
 )
 from wiregauge.records.lock import is_locked
 
@@ -41,7 +43,7 @@ DEEPEST: Final = 6
 PAUSE_S: Final = 1.5
 """Time between two passes, s; at least `SHARE` times as long as a pass takes."""
 SHARE: Final = 10
-_WATCHED: Final = (MANIFEST, "measures.json")
+_WATCHED: Final = (MANIFEST, "measures.json", NOTES)
 _NOT_IN_KEY: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -68,6 +70,10 @@ class Listed:
     verdict: str = ""
     """PASS, FAIL, UNDECIDED or NONE; empty where it was not judged."""
 
+    tags: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    """The texts of its notes."""
+
     @property
     def readable(self) -> bool:
         """Whether its figures can be read."""
@@ -76,7 +82,17 @@ class Listed:
     @property
     def words(self) -> str:
         """The text that a search looks at, in lower case."""
-        return " ".join((self.name, self.test, self.bench, self.state, self.validity, self.verdict)).lower()
+        told = (
+            self.name,
+            self.test,
+            self.bench,
+            self.state,
+            self.validity,
+            self.verdict,
+            *self.tags,
+            *self.notes,
+        )
+        return " ".join(told).lower()
 
 
 Stamp = tuple[tuple[int, int, int], ...]
@@ -241,6 +257,9 @@ def _read(key: str, path: Path, name: str) -> Listed:
         return Listed(key, path, name, "damaged", f"{MANIFEST}: is damaged: restore it from a copy")
     if not listed.readable:
         return listed
+    with contextlib.suppress(RunDirectoryError):  # the page of the run says what is wrong with them
+        found = read_notes(path)
+        listed = replace(listed, tags=found.tags, notes=tuple(note.text for note in found.notes))
     return _judged(listed, manifest.get("digest"))
 
 

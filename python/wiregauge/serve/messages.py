@@ -22,7 +22,9 @@ from wiregauge.measures.definitions import DEFINITIONS
 from wiregauge.measures.explaining import Stories, Subject
 from wiregauge.measures.explaining.sentences import FOREIGN, took_text
 from wiregauge.measures.extremes import CourseShape
+from wiregauge.measures.metrics.flow_plan import FlowPlan
 from wiregauge.serve.index import Listed
+from wiregauge.serve.notes import notes_json
 from wiregauge.serve.opened import Opened, flow_key
 from wiregauge.serve.rendering import page
 from wiregauge.serve.views import (
@@ -46,14 +48,18 @@ BESIDE: Final = 20.0
 _MEDIA: Final = {"svg": "image/svg+xml", "png": "image/png", "csv": "text/csv; charset=utf-8"}
 
 
-def messages_page(request: Request, listed: Listed, opened: Opened) -> Response:
+def messages_page(request: Request, listed: Listed, opened: Opened, *, control: bool) -> Response:
     """The page; a script of it asks for the columns of the window."""
     view = view_of(opened, request.query_params)
+    of_number: dict[int, list[FlowPlan]] = {}
+    for flow in view.run.flows:
+        of_number.setdefault(flow.id, []).append(flow)
     about = {
         **described(view.run),
         "shown": [flow_key(flow) for flow in view.flows],
         "drawn": list(view.measures),
         "most": MOST_DRAWN,
+        "notes": notes_json(opened, view.run.index, of_number),
     }
     root = request.scope.get("root_path", "")
     return page(
@@ -63,6 +69,7 @@ def messages_page(request: Request, listed: Listed, opened: Opened) -> Response:
         runs=opened.runs,
         repeats=opened.recorded.plan.repeats,
         view=view,
+        control=control,
         base=f"{root}/run/{listed.key}",
         about=Markup(json.dumps(about).replace("<", "\\u003c")),
     )

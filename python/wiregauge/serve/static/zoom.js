@@ -396,6 +396,20 @@
     document.dispatchEvent(new CustomEvent("viewed", { detail: { t: view.t, flows: view.flows, told: view.told } }));
   };
 
+  // A note is on the message whose story is told, or on the middle of the window.
+  const note = document.getElementById("note");
+  if (note) {
+    document.addEventListener("viewed", ({ detail }) => {
+      const { at, flow, text, view: place } = note.elements;
+      place.value = state();
+      if (text.value) return;
+      at.value = detail.told?.at ?? (detail.t ? String((detail.t[0] + detail.t[1]) / 2) : "");
+      const chosen = detail.told?.flow ?? "";
+      flow.replaceChildren(make("option", { value: "", textContent: "all" }), ...view.flows.map((key) => make("option", { value: key, textContent: flows.get(key).label })));
+      flow.value = chosen;
+    });
+  }
+
   document.getElementById("closer").addEventListener("click", () => zoom(0.5));
   document.getElementById("farther").addEventListener("click", () => zoom(2));
   document.getElementById("earlier").addEventListener("click", () => pan(-0.5));
