@@ -79,13 +79,10 @@ target/.compiled-$(PROFILE): $(RUST_SOURCES)
 	"$$(tools/prerequisites --python)" tools/compiling.py $(PROFILE)
 	@touch $@
 
-target/wheel-$(PROFILE)/.built: target/.compiled-$(PROFILE) $(VENV)/.python $(SOURCES)
-	rm -rf target/wheel-$(PROFILE)
-	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir target/wheel-$(PROFILE) \
-		--config-settings profile=$(PROFILE) .
-	@touch $@
-
-$(INSTALLED): target/wheel-$(PROFILE)/.built $(VENV)/.runtime
+$(INSTALLED): target/.compiled-$(PROFILE) $(VENV)/.runtime $(SOURCES)
+	@rm -rf target/wheel-$(PROFILE)
+	@mkdir -p target/wheel-$(PROFILE)
+	$(BIN)/python tools/local_wheel.py target/wheel-$(PROFILE) $(PROFILE)
 	$(PIP_INSTALL) --no-deps --force-reinstall target/wheel-$(PROFILE)/wiregauge-*.whl
 	@rm -f $(VENV)/.installed-*
 	@touch $@
@@ -113,13 +110,13 @@ target/.built: $(RUST_SOURCES)
 	@touch $@
 
 # It leads to the Python files as they stand and to what `built` made: neither is installed again when it changes.
-$(TESTING)/.installed: $(VENV)/.packages pyproject.toml tools/testing_wheel.py | target/.built
+$(TESTING)/.installed: $(VENV)/.packages pyproject.toml tools/local_wheel.py | target/.built
 	rm -rf $(TESTING) target/wheel
 	$(BIN)/python -m venv --without-pip $(TESTING)
 	$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib"))' \
 		>$$($(TESTING)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/packages.pth
 	mkdir -p target/wheel
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tools/testing_wheel.py target/wheel >target/wheel/said
+	$(BIN)/python tools/local_wheel.py target/wheel
 	$(BIN)/pip --quiet --disable-pip-version-check --python $(TESTING)/bin/python install --no-deps --no-compile --ignore-installed \
 		target/wheel/wiregauge-*.whl
 	ln -sfn "$(CURDIR)/target/debug/lib_native.so" python/wiregauge/_native.abi3.so

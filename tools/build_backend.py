@@ -7,9 +7,7 @@ where maturin finds prebuilt scripts.
 
 from __future__ import annotations
 
-import re
 import shutil
-import subprocess
 import sys
 import tarfile
 import tempfile
@@ -17,12 +15,13 @@ from pathlib import Path
 
 import man_pages
 import maturin
-from compiling import compiled
+from compiling import LIBRARIES, compiled
 from maturin import (
     get_requires_for_build_editable,
     get_requires_for_build_sdist,
     get_requires_for_build_wheel,
 )
+from sources import ROOT, ship, sources
 
 __all__ = [
     "build_editable",
@@ -35,25 +34,6 @@ __all__ = [
     "prepare_metadata_for_build_wheel",
 ]
 
-ROOT = Path(__file__).resolve().parent.parent
-PACKED = (
-    "Cargo.lock",
-    "Cargo.toml",
-    "LICENSE-APACHE",
-    "LICENSE-MIT",
-    "README.md",
-    "crates",
-    "docs",
-    "examples",
-    "packaging",
-    "pyproject.toml",
-    "python",
-    "tools",
-)
-"""The content of a source archive."""
-BUILT = {".pyc", ".so"}
-SHIPPED = re.compile(r"docs/.*\.md|examples/.*")
-"""Files that the wheel ships in its package besides the code; `wiregauge.files.shipped` finds them."""
 DATA = ROOT / "target" / "wiregauge.data"
 """The folder whose content maturin adds unchanged, by the folders of PEP 427."""
 
@@ -63,15 +43,6 @@ def _scripts() -> Path:
     place = DATA / "scripts"
     place.mkdir(parents=True, exist_ok=True)
     return place
-
-
-def ship(package: Path) -> None:
-    """Replaces the pages and examples in a folder of the package."""
-    place = package / "shipped"
-    shutil.rmtree(place, ignore_errors=True)
-    for name in filter(SHIPPED.fullmatch, sources()):
-        (place / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(ROOT / name, place / name)
 
 
 def _build(settings: object) -> dict[str, object]:
@@ -84,7 +55,7 @@ def _build(settings: object) -> dict[str, object]:
         sys.exit("wiregauge: cargo was not found; install Rust 1.88 or newer, then try again")
     given = dict(settings) if isinstance(settings, dict) else {}
     profile = given.pop("profile", "dist")
-    agent = compiled(ROOT, profile)
+    agent = compiled(ROOT, profile, *LIBRARIES)
     shutil.copy2(agent, _scripts() / agent.name)
     ship(DATA / "platlib" / "wiregauge")
     shutil.rmtree(DATA / "data", ignore_errors=True)
@@ -114,19 +85,6 @@ def build_sdist(sdist_directory: str, config_settings: object = None) -> str:
             for file in sources():
                 archive.add(ROOT / file, f"{name}/{file}")
     return f"{name}.tar.gz"
-
-
-def sources() -> list[str]:
-    """Files of the source archive, from the root of the sources."""
-    if not (ROOT / ".git").exists():  # built from an archive, which has no other files
-        found = (path for place in PACKED for path in (ROOT / place, *(ROOT / place).rglob("*")))
-        return sorted(
-            str(path.relative_to(ROOT)) for path in found if path.is_file() and path.suffix not in BUILT
-        )
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--", *PACKED], cwd=ROOT, check=True, capture_output=True
-    )
-    return sorted(name for name in listed.stdout.decode().split("\0") if name)
 
 
 def build_wheel(

@@ -1,4 +1,4 @@
-"""Compiles the agent together with the libraries of the Python module, to keep all cores busy.
+"""Compiles the agent together with the Python module, or the libraries of it, to keep all cores busy.
 
 `compiling.py PROFILE` needs nothing but Python and cargo: `make setup` begins with it, before it has a package.
 """
@@ -13,11 +13,17 @@ from pathlib import Path
 AGENT = "wiregauge-agent"
 LIBRARIES = ("wg-bound", "wg-capture", "wg-sim", "wg-track")
 """The libraries of the module."""
+MODULE = "wg-py"
 
 
-def compiled(root: Path, profile: str) -> Path:
-    """Compiles the sources in `root` with a profile of `Cargo.toml`; returns the agent program."""
-    packages = [f"--package={name}" for name in ("wg-agent", *LIBRARIES)]
+def artefact(root: Path, profile: str, name: str) -> Path:
+    """What a profile of `Cargo.toml` built of the sources in `root`."""
+    return Path(os.environ.get("CARGO_TARGET_DIR", root / "target")) / profile / name
+
+
+def compiled(root: Path, profile: str, *libraries: str) -> Path:
+    """Compiles agent and libraries of the sources in `root` with a profile; returns the agent program."""
+    packages = [f"--package={name}" for name in ("wg-agent", *libraries)]
     command = [
         "cargo",
         "build",
@@ -31,11 +37,11 @@ def compiled(root: Path, profile: str) -> Path:
         AGENT,
     ]
     subprocess.run(command, cwd=root, check=True)
-    return Path(os.environ.get("CARGO_TARGET_DIR", root / "target")) / profile / AGENT
+    return artefact(root, profile, AGENT)
 
 
 if __name__ == "__main__":
     try:
-        compiled(Path(__file__).resolve().parent.parent, sys.argv[1])
+        compiled(Path(__file__).resolve().parent.parent, sys.argv[1], MODULE)
     except subprocess.CalledProcessError as error:
         sys.exit(error.returncode)

@@ -8,10 +8,13 @@ import shutil
 import subprocess
 import sys
 import tomllib
+import zipfile
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from packaging import metadata
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -88,3 +91,26 @@ def test_python_tests_compile_no_tests_of_crates(goal: str, tests: bool) -> None
     (build,) = [line for line in done.stdout.splitlines() if line.startswith("cargo build")]
     assert "--lib --bins" in build
     assert ("--tests" in build) == tests
+
+
+def test_the_wheel_of_this_machine_says_what_the_project_needs(tmp_path: Path) -> None:
+    """`make setup` and the tests install it in place of maturin's."""
+    packed = [sys.executable, ROOT / "tools" / "local_wheel.py", tmp_path]
+    subprocess.run(packed, check=True, env=os.environ | {"PYTHONPATH": str(ROOT / "tools")})
+    (wheel,) = tmp_path.iterdir()
+    with zipfile.ZipFile(wheel) as archive:
+        (about,) = (name for name in archive.namelist() if name.endswith("/METADATA"))
+        told = metadata.Metadata.from_email(archive.read(about))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert told.name == project["name"]
+    assert told.requires_dist is not None
+    plain = {one.name for one in told.requires_dist if "extra" not in str(one.marker)}
+    assert plain == {Requirement(text).name for text in project["dependencies"]}
+    for extra in project["optional-dependencies"]:
+        wanted = [Requirement(text) for text in project["optional-dependencies"][extra]]
+        given = {
+            one.name
+            for one in told.requires_dist
+            if one.marker and one.marker.evaluate({"extra": extra}) and "extra" in str(one.marker)
+        }
+        assert given == {one.name for one in wanted if not one.marker or one.marker.evaluate()}, extra
