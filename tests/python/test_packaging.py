@@ -95,7 +95,7 @@ def test_python_tests_compile_no_tests_of_crates(goal: str, tests: bool) -> None
 
 def test_the_wheel_of_this_machine_says_what_the_project_needs(tmp_path: Path) -> None:
     """`make setup` and the tests install it in place of maturin's."""
-    packed = [sys.executable, ROOT / "tools" / "local_wheel.py", tmp_path]
+    packed = [sys.executable, str(ROOT / "tools" / "local_wheel.py"), str(tmp_path)]
     subprocess.run(packed, check=True, env=os.environ | {"PYTHONPATH": str(ROOT / "tools")})
     (wheel,) = tmp_path.iterdir()
     with zipfile.ZipFile(wheel) as archive:

@@ -60,14 +60,16 @@ pub enum PtpProfile {
     Gptp,
 }
 
-/// What steers a clock: a filter of `statime`.
+/// What steers a clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PtpServo {
-    /// A Kalman filter: steers the frequency, steps beyond a millisecond.
+    /// The Kalman filter of `statime`: steers the frequency, steps beyond a millisecond.
     Kalman,
-    /// A proportional filter: steps at every measurement.
+    /// The proportional filter of `statime`: steps at every measurement.
     Basic,
+    /// The PI servo of linuxptp: steers the frequency, steps once.
+    Pi,
 }
 
 /// What a clock may become.

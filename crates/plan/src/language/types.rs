@@ -601,12 +601,15 @@ forms! {
         /// every switch between clocks is a boundary clock
         "gptp" => PtpProfile::Gptp,
     };
-    /// Filter of statime that steers a clock.
+    /// What steers a clock: a filter of statime, or the servo of linuxptp.
     PTP_SERVO "ptp-servo": PtpServo = choice() {
         /// a Kalman filter: steers the frequency, and steps by a millisecond and more
         "kalman" => PtpServo::Kalman,
         /// a proportional filter: steps and steers at every measurement
         "basic" => PtpServo::Basic,
+        /// the PI servo of ptp4l with its defaults for hardware timestamps, behind the median of ten delays: steps
+        /// once, by more than 20 us, and steers from then on
+        "pi" => PtpServo::Pi,
     };
     /// What a PTP clock may become.
     PTP_ROLE "ptp-role": PtpRole = choice() {

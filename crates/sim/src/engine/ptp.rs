@@ -18,6 +18,7 @@ use crate::error::SimError;
 use crate::event_queue::Class;
 use crate::message::Carries;
 use crate::ptp::instance::{Chance, Instance, PortPlan, ServoConfig, Stamp, Wanted, ptp_time, state_name};
+use crate::ptp::pi::PiConfig;
 use crate::ptp::{Part, Passing, Residence, ToSend, correction, is_event, passing};
 use crate::report::{PtpClockReport, PtpDomainReport};
 use crate::sink::Sink;
@@ -92,6 +93,7 @@ impl<'a, S: Sink> Engine<'a, S> {
         let servo = match plan.servo {
             PtpServo::Kalman => ServoConfig::Kalman(KalmanConfiguration::default()),
             PtpServo::Basic => ServoConfig::Basic(BASIC_GAIN),
+            PtpServo::Pi => ServoConfig::Pi(PiConfig::new(plan.log_sync_interval)),
         };
         let clock = self.world.nodes[usize::from(node)].shared_clock().filter(|_| part != Part::Transparent);
         let ports = domain.ports.get(&node).map_or(&[][..], Vec::as_slice);

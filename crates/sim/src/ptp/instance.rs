@@ -19,6 +19,8 @@ use wg_core::oscillator::FrequencyOffset;
 use wg_frame::time::{RunTime, Span};
 use wg_plan::random::Stream;
 
+use super::pi::{PiConfig, PiServo};
+
 /// Time in PTP's timescale for a clock reading of zero, seconds. Run time reaches 106 days either way; `statime` cannot
 /// represent times before its epoch.
 const ORIGIN: u64 = 1 << 24;
@@ -119,11 +121,12 @@ impl RngCore for Chance {
     }
 }
 
-/// One of the filters of `statime`.
+/// One of the filters of `statime`, or the servo of ptp4l.
 #[expect(clippy::large_enum_variant, reason = "one for each port; nearly all are the large one")]
 pub(crate) enum Servo {
     Kalman(KalmanFilter, Nudge),
     Basic(BasicFilter),
+    Pi(PiServo),
 }
 
 /// Keeps measured peer delays from all being equal to the picosecond, as simulated ones are on an idle line.
@@ -152,6 +155,7 @@ pub(crate) enum ServoConfig {
     Kalman(KalmanConfiguration),
     /// Proportional filter with this gain.
     Basic(f64),
+    Pi(PiConfig),
 }
 
 impl Filter for Servo {
@@ -161,6 +165,7 @@ impl Filter for Servo {
         match config {
             ServoConfig::Kalman(config) => Self::Kalman(KalmanFilter::new(config), Nudge::default()),
             ServoConfig::Basic(gain) => Self::Basic(BasicFilter::new(gain)),
+            ServoConfig::Pi(config) => Self::Pi(PiServo::new(config)),
         }
     }
     fn measurement<C: Clock>(&mut self, mut measurement: Measurement, clock: &mut C) -> FilterUpdate {
@@ -172,24 +177,28 @@ impl Filter for Servo {
         match self {
             Self::Kalman(filter, nudge) => filter.measurement(nudge.applied(measurement), clock),
             Self::Basic(filter) => filter.measurement(measurement, clock),
+            Self::Pi(filter) => filter.measurement(measurement, clock),
         }
     }
     fn update<C: Clock>(&mut self, clock: &mut C) -> FilterUpdate {
         match self {
             Self::Kalman(filter, _) => filter.update(clock),
             Self::Basic(filter) => filter.update(clock),
+            Self::Pi(filter) => filter.update(clock),
         }
     }
     fn demobilize<C: Clock>(self, clock: &mut C) {
         match self {
             Self::Kalman(filter, _) => filter.demobilize(clock),
             Self::Basic(filter) => filter.demobilize(clock),
+            Self::Pi(filter) => filter.demobilize(clock),
         }
     }
     fn current_estimates(&self) -> FilterEstimate {
         match self {
             Self::Kalman(filter, _) => filter.current_estimates(),
             Self::Basic(filter) => filter.current_estimates(),
+            Self::Pi(filter) => filter.current_estimates(),
         }
     }
 }

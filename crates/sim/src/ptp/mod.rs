@@ -8,6 +8,7 @@
 //! faults of links affect it. Its bytes lie in a table, by the place in its handle.
 
 pub(crate) mod instance;
+pub(crate) mod pi;
 
 use std::collections::{BTreeMap, VecDeque};
 
