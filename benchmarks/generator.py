@@ -27,9 +27,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import table
-from wiregauge.benches import NetnsBench, agent_program
-from wiregauge.benches.netns import ENCLOSED
 from wiregauge.config import load
+from wiregauge.runner.agent_program import agent_program
+from wiregauge.runner.benches.netns.bench import NetnsBench
+from wiregauge.runner.benches.netns.enclosure import ENCLOSED
 
 SMOKE = "--smoke" in sys.argv
 ROUNDS = 1 if SMOKE else 3
@@ -242,16 +243,16 @@ def main() -> int:
         folder = Path(name)
         test = folder / "generator.xml"
         test.write_text(SCENARIO)
-        bench = NetnsBench(load(test).campaign, switches="kernel")
+        bench = NetnsBench(switches="kernel")
         try:
-            bench.build()
+            bench.build(load(test).campaign)
             line_rate(folder)
             gaps()
         except subprocess.CalledProcessError as error:
             print(f"generator: {Path(error.cmd[-1]).name}: {(error.stderr or '').strip()[-300:]}")
             return 1
         finally:
-            bench.close()
+            bench.leave()
     return 0
 
 

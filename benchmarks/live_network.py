@@ -41,12 +41,13 @@ from pyroute2 import netns
 
 from benchmarks import table
 from wiregauge import __version__
-from wiregauge.benches import NetnsBench, agent_program
-from wiregauge.benches.base import AgentPlace
-from wiregauge.benches.netns import ENCLOSED
 from wiregauge.config import load
-from wiregauge.master.client import Agent
 from wiregauge.plan import Run
+from wiregauge.runner.agent_program import agent_program
+from wiregauge.runner.agents.client import Agent
+from wiregauge.runner.agents.network import AgentPlace
+from wiregauge.runner.benches.netns.bench import NetnsBench
+from wiregauge.runner.benches.netns.enclosure import ENCLOSED
 
 SMOKE = "--smoke" in sys.argv
 ROUNDS = 1 if SMOKE else 5
@@ -216,14 +217,14 @@ class Bridge(Way):
 
     def __init__(self, folder: Path, name: str = "bridge") -> None:
         super().__init__(name, folder)
-        self.bench = NetnsBench(self.scenario(rate="40Gbit/s"), switches="kernel")
-        self.bench.build()
+        self.bench = NetnsBench(switches="kernel")
+        self.bench.build(self.scenario(rate="40Gbit/s"))
         for port in ("p1", "p2"):
             # A veth accepts frames of programs only if its other end polls.
             said_by(f"sw-{self.switch}", "ethtool", "-K", port, "gro", "on")
 
     def close(self) -> None:
-        self.bench.close()
+        self.bench.leave()
 
 
 class Redirect(Bridge):
@@ -285,10 +286,10 @@ class Model(Way):
     def __init__(self, folder: Path) -> None:
         super().__init__("model", folder)
         campaign = self.scenario(rate="10Gbit/s")
-        self.bench = NetnsBench(campaign, switches="model")
+        self.bench = NetnsBench(switches="model")
         spool = folder / "spool"
         spool.mkdir(mode=0o700)
-        (place,) = (one for one in self.bench.open(spool) if one.is_network)
+        (place,) = (one for one in self.bench.open(campaign, spool) if one.is_network)
         self.place: AgentPlace = dataclasses.replace(
             place, servicing_core=int(cores()[1]), own_core=cores()[0] != cores()[1]
         )
@@ -325,7 +326,7 @@ class Model(Way):
         return float(release["p99_ns"])
 
     def close(self) -> None:
-        self.bench.close()
+        self.bench.leave()
 
 
 def timer_loop(bridge: Bridge, priority: int) -> float:

@@ -23,9 +23,9 @@ from typing import Any
 
 from benchmarks import table
 from wiregauge import runner
-from wiregauge.benches import agent_program
-from wiregauge.benches.netns import ENCLOSED
 from wiregauge.results import show_json
+from wiregauge.runner.agent_program import agent_program
+from wiregauge.runner.benches.netns.enclosure import ENCLOSED
 
 SMOKE = "--smoke" in sys.argv
 ROUNDS = 1 if SMOKE else 5

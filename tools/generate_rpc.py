@@ -15,7 +15,7 @@ from grpc_tools import protoc
 
 ROOT = Path(__file__).resolve().parent.parent
 PROTO = ROOT / "crates" / "agent" / "proto" / "agent.proto"
-PACKAGE = Path("wiregauge") / "master" / "rpc"
+PACKAGE = Path("wiregauge") / "runner" / "rpc"
 
 
 def generate(out: Path) -> list[Path]:

@@ -21,13 +21,13 @@ import typer.main
 
 import wiregauge
 from wiregauge import config
-from wiregauge.benches.base import agent_program
 from wiregauge.cli import app
 from wiregauge.cli.card_report import cells, table
 from wiregauge.config.elements import Elements
 from wiregauge.examining import CHECKS, Check
 from wiregauge.examining.judging import DUPLICATE, DUPLICATE_EFFECT
 from wiregauge.notebook.measure import Picture
+from wiregauge.runner.agent_program import agent_program
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
 COMMAND_LINE = FOLDER / "command-line.md"

@@ -2,9 +2,9 @@
 
 The command line is `wiregauge`; the packages, in the order a message passes them:
 
-`config` reads and checks a test, `benches` builds the network under test, `runner` runs the test on it,
-`records` holds the run directory, `measures` turns records into figures with an uncertainty and a verdict,
-`figures` and `report` show them, `export` hands them to other tools.
+`config` reads and checks a test, `runner` builds the network under test and runs the test on it, `records` holds the
+run directory, `measures` turns records into figures with an uncertainty and a verdict, `figures` and `report` show
+them, `export` hands them to other tools.
 
 In a notebook (docs/guide/notebook.ipynb shows more; the pieces are in `wiregauge.notebook`):
 

@@ -11,9 +11,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from wiregauge.benches import NetnsBench
-from wiregauge.benches.netns import ENCLOSED
 from wiregauge.config import load
+from wiregauge.runner.benches.netns.bench import NetnsBench
+from wiregauge.runner.benches.netns.enclosure import ENCLOSED
 
 
 def within(space: str, *command: str) -> str:
@@ -23,8 +23,8 @@ def within(space: str, *command: str) -> str:
 
 def main() -> None:
     os.environ[ENCLOSED] = "1"
-    bench = NetnsBench(load(Path(sys.argv[1])).campaign, switches="model")
-    bench.build()
+    bench = NetnsBench(switches="model")
+    bench.build(load(Path(sys.argv[1])).campaign)
     told: dict[str, object] = {"ports": bench.first_ports()}
     for space in sorted(place.name for place in Path("/run/netns").iterdir()):
         if space.startswith("."):

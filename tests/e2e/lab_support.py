@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from support import COMMAND, SECONDS, Done
-from wiregauge.benches import agent_program
+from wiregauge.runner.agent_program import agent_program
 
 HERE = Path(__file__).parent
 

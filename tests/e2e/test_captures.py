@@ -17,9 +17,9 @@ import pytest
 from typer.testing import CliRunner
 
 from support import COMMAND, Done, Runner, assert_measured, scenario
-from wiregauge.benches.base import agent_program
 from wiregauge.cli import app
 from wiregauge.dissector import text
+from wiregauge.runner.agent_program import agent_program
 
 TSHARK = shutil.which("tshark")
 needs_tshark = pytest.mark.skipif(

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from support import COMMAND, SECONDS, Done, assert_measured
-from wiregauge.benches import agent_program
+from wiregauge.runner.agent_program import agent_program
 
 pytestmark = pytest.mark.deploy
 

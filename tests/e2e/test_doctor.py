@@ -18,8 +18,8 @@ import pytest
 from lab_support import World
 from support import COMMAND, SECONDS, assert_measured
 from test_lab import CLOCKS, TEST
-from wiregauge.benches import agent_program
 from wiregauge.cli.schemas import schema_of
+from wiregauge.runner.agent_program import agent_program
 
 SCHEMA = json.loads(schema_of("doctor").read_text())
 HERE = """

@@ -17,7 +17,7 @@ import pytest
 
 from support import Runner, assert_measured, frame_times, interfaces_and_spaces, scenario, until
 from test_faults import Campaign, shows_what_was_recorded
-from wiregauge.benches import agent_program
+from wiregauge.runner.agent_program import agent_program
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parents[1] / "examples"

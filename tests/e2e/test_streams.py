@@ -13,7 +13,7 @@ import pytest
 from capture_files import Packet, pcapng
 
 from support import Runner, assert_measured, scenario
-from wiregauge.benches.base import agent_program
+from wiregauge.runner.agent_program import agent_program
 
 pytestmark = pytest.mark.alone  # every frame is to come through at the rate it is sent
 

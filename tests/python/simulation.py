@@ -128,7 +128,7 @@ def simulate(text: str, place: Path, run: int = 0) -> Simulated:
 
 def trial(test: Path, place: Path, jobs: int = 1) -> Judgement:
     """Simulates a test file into the run directory `place` as the program does, and judges it."""
-    with runner.open(runner.Simulated(jobs=jobs)) as trials:
+    with runner.open(runner.SimulatorBench(jobs=jobs)) as trials:
         return trials.run(test, place)
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from wiregauge.benches import agent_program
-from wiregauge.benches.base import AgentPlace
 from wiregauge.config import load
-from wiregauge.master.client import Agent, AgentLostError
+from wiregauge.runner.agent_program import agent_program
+from wiregauge.runner.agents.client import Agent, AgentLostError
+from wiregauge.runner.agents.network import AgentPlace
 
 TEST = """<test xmlns="urn:wiregauge:test:2" name="orders" seed="1">
   <network><end-system name="a"/><end-system name="b"/><link between="a b" rate="1Gbit/s"/></network>
@@ -186,7 +186,7 @@ def test_an_agent_says_what_reading_its_clock_costs(tmp_path: Path, serve: Serve
 
 def test_a_caller_names_no_path() -> None:
     """What the control plane takes of places: the name of an interface, and nothing of the file system."""
-    from wiregauge.master.rpc import agent_pb2 as pb
+    from wiregauge.runner.rpc import agent_pb2 as pb
 
     fields = {field.name for field in pb.PrepareRequest.DESCRIPTOR.fields}
     assert "spool" not in fields

@@ -27,14 +27,18 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from msgspec.structs import replace
 
-from wiregauge.benches import AgentPlace, agent_program
 from wiregauge.config import load
-from wiregauge.lab import JoinCode, Lab, LabError, Member, enrol
-from wiregauge.lab.access import SecureAccess
-from wiregauge.master.client import Agent, AgentLostError
-from wiregauge.master.collecting import AlteredError, Collected
-from wiregauge.master.rpc import agent_pb2 as pb
 from wiregauge.plan import Campaign, as_json
+from wiregauge.runner.agent_program import agent_program
+from wiregauge.runner.agents.client import Agent, AgentLostError
+from wiregauge.runner.agents.collecting import AlteredError, Collected
+from wiregauge.runner.agents.network import AgentPlace
+from wiregauge.runner.lab.access import SecureAccess
+from wiregauge.runner.lab.authority import Lab, Member
+from wiregauge.runner.lab.enrolment import enrol
+from wiregauge.runner.lab.errors import LabError
+from wiregauge.runner.lab.join_code import JoinCode
+from wiregauge.runner.rpc import agent_pb2 as pb
 
 TEST = """<test xmlns="urn:wiregauge:test:2" name="orders" seed="1">
   <network><end-system name="a"/><end-system name="b"/><link between="a b" rate="1Gbit/s"/></network>
@@ -538,7 +542,7 @@ class Slow(Collected):
 def test_an_agent_that_hangs_while_records_are_fetched_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("wiregauge.master.client._RECORDS_S", 0.5)
+    monkeypatch.setattr("wiregauge.runner.agents.client._RECORDS_S", 0.5)
     done = threading.Event()
     hanging = Hanging(then=done)
     place = AgentPlace("far", 1, hanging.address, "eth0", -1, 0, shares_run_directory=False, patience_s=0.1)

@@ -128,7 +128,7 @@ def test_what_is_counted_stays_below_its_bound(name: str, tmp_path: Path) -> Non
 
 
 def stays_below(path: Path, place: Path) -> None:
-    with runner.open(runner.Simulated(jobs=1)) as trials:
+    with runner.open(runner.SimulatorBench(jobs=1)) as trials:
         trials.run(path, place / "run")
     answer = json.loads(
         CliRunner().invoke(app, ["bounds", str(path), "--against", str(place / "run"), "--json"]).stdout

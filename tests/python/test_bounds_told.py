@@ -25,7 +25,7 @@ def asked(*arguments: str | Path, code: int) -> Any:
 
 
 def run_of(name: str, place: Path) -> Path:
-    with runner.open(runner.Simulated(jobs=1)) as trials:
+    with runner.open(runner.SimulatorBench(jobs=1)) as trials:
         trials.run(FAULTS / name, place / "run")
     return place / "run"
 
@@ -66,7 +66,7 @@ def test_a_copy_that_is_lost_is_of_its_network(tmp_path: Path) -> None:
     cut = '<faults><cut link="e2 a1" from="0s"/></faults></test>'
     path = tmp_path / "cut.xml"
     path.write_text(text.replace("</test>", cut))
-    with runner.open(runner.Simulated(jobs=1)) as trials:
+    with runner.open(runner.SimulatorBench(jobs=1)) as trials:
         trials.run(path, tmp_path / "run")
     (laid,) = json.loads(asked("bounds", path, "--against", tmp_path / "run", "--json", code=0).stdout)[
         "against"
@@ -87,7 +87,7 @@ def test_a_round_trip_lies_beside_its_bound(tmp_path: Path) -> None:
 <flows><flow id="1" protocol="udp" from="a" to="b"/></flows>
 <tasks duration="100ms"><send flow="1" period="1ms" payload="100B"/><relay flow="1" on="b"/></tasks></test>"""
     )
-    with runner.open(runner.Simulated(jobs=1)) as trials:
+    with runner.open(runner.SimulatorBench(jobs=1)) as trials:
         trials.run(path, tmp_path / "run")
     (laid,) = json.loads(asked("bounds", path, "--against", tmp_path / "run", "--json", code=0).stdout)[
         "against"
@@ -177,7 +177,7 @@ def test_a_limit_is_kept_where_every_run_keeps_it(axis: str, limit: str, tmp_pat
 @pytest.mark.parametrize("axis", sorted(AXES))
 def test_each_run_lies_beside_the_bound_of_its_own_network(axis: str, tmp_path: Path) -> None:
     path = swept(tmp_path, axis, "1s")
-    with runner.open(runner.Simulated(jobs=1)) as trials:
+    with runner.open(runner.SimulatorBench(jobs=1)) as trials:
         trials.run(path, tmp_path / "run")
     code, answer = answered(path, "--against", tmp_path / "run")
     assert code == 0
@@ -204,7 +204,7 @@ def test_a_run_above_the_bound_of_its_own_network_is_an_alarm_whichever_it_is(tm
     slow.write_text(
         path.read_text().replace('<switch name="s"/>', '<switch name="s" delay="0%:1us 100%:9ms"/>')
     )
-    with runner.open(runner.Simulated(jobs=1)) as trials:
+    with runner.open(runner.SimulatorBench(jobs=1)) as trials:
         trials.run(slow, tmp_path / "run")
     code, answer = answered(path, "--against", tmp_path / "run")
     assert code == 1
@@ -228,7 +228,7 @@ def test_a_run_of_another_test_is_laid_beside_with_a_word(
     path = swept(tmp_path, "repeats", "1s")
     other = tmp_path / "other.xml"
     other.write_text(path.read_text().replace(*change))
-    with runner.open(runner.Simulated(jobs=1)) as trials:
+    with runner.open(runner.SimulatorBench(jobs=1)) as trials:
         trials.run(other, tmp_path / "run")
     _, answer = answered(path, "--against", tmp_path / "run")
     assert all(f"they differ in {said}" in laid["notes"][0] for laid in answer["against"])
@@ -240,7 +240,7 @@ def test_a_run_whose_flows_go_elsewhere_is_refused(tmp_path: Path) -> None:
     other.write_text(
         path.read_text().replace('id="2" protocol="raw" from="b"', 'id="2" protocol="raw" from="a"')
     )
-    with runner.open(runner.Simulated(jobs=1)) as trials:
+    with runner.open(runner.SimulatorBench(jobs=1)) as trials:
         trials.run(other, tmp_path / "run")
     done = asked("bounds", path, "--against", tmp_path / "run", code=2)
     assert "its flow 2 goes from a to z" in " ".join(done.stderr.split())

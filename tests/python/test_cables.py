@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from wiregauge.benches.hosts import Described, HostsBench, LabInterface, Neighbour
 from wiregauge.config import load
 from wiregauge.plan import Campaign
+from wiregauge.runner.benches.hosts import HostsBench
+from wiregauge.runner.lab.placement import Described, LabInterface, Neighbour
 
 TEST = """<test xmlns="urn:wiregauge:test:2" name="one" seed="1">
   <network>
@@ -46,8 +47,8 @@ def said(campaign: Campaign, **heard: tuple[Neighbour, ...]) -> list[str]:
         )
         return Described(name, "10.0.0.1:1", None, interface, {}, "1", "")
 
-    bench = HostsBench(campaign, {name: host(name) for name in "abc"})
-    return [fact.note for fact in bench.facts() if fact.name == "cables"]
+    bench = HostsBench(lambda _: {name: host(name) for name in "abc"})
+    return [fact.note for fact in bench.facts(bench.adapt(campaign)) if fact.name == "cables"]
 
 
 def test_cables_as_in_the_test_need_no_word(campaign: Campaign) -> None:

@@ -12,14 +12,16 @@ from typing import get_args
 import pytest
 
 from test_plan import fields_of
-from wiregauge.benches.capabilities import beyond_hosts, beyond_namespaces
-from wiregauge.benches.names import Switches
 from wiregauge.config import load
 from wiregauge.plan import Campaign
+from wiregauge.runner.benches.capabilities import beyond_hosts, beyond_namespaces
+from wiregauge.runner.benches.netns.order import Switches
 
 ROOT = Path(__file__).resolve().parents[2]
 PLAN = ROOT / "crates" / "plan" / "src"
-CAPABILITIES = (ROOT / "python" / "wiregauge" / "benches" / "capabilities.py").read_text(encoding="utf-8")
+CAPABILITIES = (ROOT / "python" / "wiregauge" / "runner" / "benches" / "capabilities.py").read_text(
+    encoding="utf-8"
+)
 
 # What the namespaces and their agents make, or what belongs to the machine they run on.
 BUILT = {

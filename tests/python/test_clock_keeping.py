@@ -16,15 +16,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wiregauge.clocks import Answers, ClockError, ClockKeeper, Line
-from wiregauge.clocks.chrony import read_tracking
-from wiregauge.clocks.linuxptp import read_line, read_pmc
-from wiregauge.clocks.relation import begun_with, bound_ns
-from wiregauge.clocks.state import ClockState
-from wiregauge.clocks.timescale import Timescale, findings
 from wiregauge.config import Ptp, Test
 from wiregauge.plan import Ptp as PlannedPtp
 from wiregauge.plan import Synchronise
+from wiregauge.runner.clocks.chrony import read_tracking
+from wiregauge.runner.clocks.host import Answers, ClockError, Line
+from wiregauge.runner.clocks.keeper import ClockKeeper
+from wiregauge.runner.clocks.linuxptp import read_line, read_pmc
+from wiregauge.runner.clocks.relation import begun_with, bound_ns
+from wiregauge.runner.clocks.state import ClockState
+from wiregauge.runner.clocks.timescale import Timescale, findings
 
 
 def planned(ptp: Ptp | None = None, *, chrony: bool = False, **gate: Any) -> Synchronise:
@@ -407,7 +408,7 @@ def test_a_delay_that_is_not_that_of_the_whole_way_bounds_nothing(
 
 
 def test_chrony_is_asked_while_the_test_runs(keeper: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wiregauge.clocks.keeper._ASK_S", 0.01)
+    monkeypatch.setattr("wiregauge.runner.clocks.keeper._ASK_S", 0.01)
     answers = Answers(chrony=tracking_line(offset_s=0.000002))
     plan = planned(chrony=True, max_offset="1us", wait="3s")
     kept = keeper(plan, Planted(MASTER, answers=answers), Planted(MASTER, answers=answers))

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wiregauge.clocks import PtpRelation
 from wiregauge.config import Ptp, Test
-from wiregauge.master.client import ClockRelation
-from wiregauge.master.clock_relations import ClockRelations
 from wiregauge.measures.metrics.clocks import RunClocks
 from wiregauge.measures.metrics.judgement import Grade
 from wiregauge.measures.metrics.measured_clock import ClockResult
 from wiregauge.measures.validity.clock_methods import agreeing
 from wiregauge.plan import NETWORK, Campaign
 from wiregauge.records.reported import ClockOffset, RunEntry
+from wiregauge.runner.agents.client import ClockRelation
+from wiregauge.runner.agents.clock_relations import ClockRelations
+from wiregauge.runner.clocks.relation import PtpRelation
 
 
 class PlantedAgent:

@@ -44,9 +44,9 @@ from wiregauge.cluster import (
     tasks,
 )
 from wiregauge.config import load
-from wiregauge.master.simulation import SimulatedRun, Simulator, Watch, simulate_run
 from wiregauge.plan import plain
 from wiregauge.records import RunDirectory
+from wiregauge.runner.benches.simulation import SimulatedRun, Simulator, Watch, simulate_run
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLES = ("messages", "passages", "sketches")
@@ -619,7 +619,7 @@ def test_tables_too_big_to_sort_keep_the_order_within_a_flow(
 
 
 def test_a_simulator_that_fails_leaves_a_reason(tmp_path: Path) -> None:
-    from wiregauge.master.simulation import SimulationFailed
+    from wiregauge.runner.benches.simulation import SimulationFailed
 
     class Failing:
         def __call__(self, directory: RunDirectory, position: int, watch: Watch) -> SimulatedRun | None:
@@ -630,7 +630,7 @@ def test_a_simulator_that_fails_leaves_a_reason(tmp_path: Path) -> None:
 
     simulator: Simulator = Failing()
     test = cluster_process.written(tmp_path / "r", written(50, "64B 256B"))
-    with runner.open(runner.Simulated(jobs=1, simulator=simulator)) as trials:
+    with runner.open(runner.SimulatorBench(jobs=1, simulator=simulator)) as trials:
         judgement = trials.run(test, tmp_path / "r")
     assert judgement.state == "failed"
     assert "died 6 times" in str(judgement.reason)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from wiregauge.benches.hosts import Described, HostsBench, LabInterface
 from wiregauge.config import load
+from wiregauge.runner.agents.network import AgentPlace
+from wiregauge.runner.benches.hosts import HostsBench
+from wiregauge.runner.lab.placement import Described, LabInterface
 
 TEST = """<test xmlns="urn:wiregauge:test:2" name="one" seed="1">
   <network>
@@ -19,6 +21,12 @@ TEST = """<test xmlns="urn:wiregauge:test:2" name="one" seed="1">
 """
 
 
+def opened(file: Path, hosts: dict[str, Described]) -> dict[str, AgentPlace]:
+    bench = HostsBench(lambda _: hosts)
+    campaign = bench.adapt(load(file).campaign)
+    return {place.end_system: place for place in bench.open(campaign, file.parent)}
+
+
 def test_hosts_of_one_kernel_have_cores_of_their_own(tmp_path: Path) -> None:
     file = tmp_path / "test.xml"
     file.write_text(TEST)
@@ -28,8 +36,8 @@ def test_hosts_of_one_kernel_have_cores_of_their_own(tmp_path: Path) -> None:
         facts = {"cores": cores} | ({"boot-id": boot} if boot is not None else {})
         return Described(name, address, None, interface, facts, "1", "")
 
-    bench = HostsBench(
-        load(file).campaign,
+    places = opened(
+        file,
         {
             "a": host("a", "10.0.0.1:1", "one", "3"),
             "b": host("b", "10.0.0.2:1", "two", "3"),
@@ -37,7 +45,6 @@ def test_hosts_of_one_kernel_have_cores_of_their_own(tmp_path: Path) -> None:
             "d": host("d", "10.0.0.4:1", "one", "3"),
         },
     )
-    places = {place.end_system: place for place in bench.open(tmp_path)}
     # The first core is left to everything else: a third host of three cores is bound to none.
     assert {name: place.servicing_core for name, place in places.items()} == {"a": 2, "b": 2, "c": 1, "d": -1}
     assert {name: place.machine for name, place in places.items()} == {
@@ -53,6 +60,6 @@ def test_hosts_that_do_not_tell_their_boot_are_told_apart_by_address(tmp_path: P
         name: Described(name, f"10.0.0.{number}:1", None, interface, {"cores": "4"}, "1", "")
         for number, name in enumerate("abcd")
     }
-    places = HostsBench(load(file).campaign, hosts).open(tmp_path)
+    places = opened(file, hosts).values()
     assert [place.servicing_core for place in places] == [3, 3, 3, 3]
     assert len({place.machine for place in places}) == 4

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from wiregauge.benches import agent_program
+from wiregauge.runner.agent_program import agent_program
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGING = ROOT / "packaging"

@@ -269,8 +269,8 @@ def test_only_one_place_prints() -> None:
         "terminal/output.py",
         "terminal/exits.py",
         "cli/progress.py",
-        "benches/enclosing.py",
-        "benches/network.py",
+        "runner/benches/netns/enclosure.py",
+        "runner/benches/netns/network.py",
     }
     for path in package.rglob("*.py"):
         text = path.read_text(encoding="utf-8")

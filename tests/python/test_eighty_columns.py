@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from wiregauge.benches import agent_program, examine
 from wiregauge.cli import app
 from wiregauge.cli.doctor import _unused
 from wiregauge.examining import Fact, facts_of_json
+from wiregauge.runner.agent_program import agent_program, examine
 from wiregauge.terminal.wrapping import indent_of, wrapped
 
 BENCH = {
@@ -123,7 +123,7 @@ def test_a_cure_is_a_line_that_can_be_copied(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("wiregauge.cli.doctor._benches", lambda _: [BENCH])
     # What is measured differs from one look to the next.
     seen = examine()
-    monkeypatch.setattr("wiregauge.benches.examine", lambda: seen)
+    monkeypatch.setattr("wiregauge.runner.agent_program.examine", lambda: seen)
     told = json.loads(CliRunner().invoke(app, ["doctor", "--json"]).stdout)
     checks = [one for one in told["checks"] if one["severity"] != "fine"]
     cures = [one["cure"] for one in (BENCH, *told["programs"], *checks) if one["cure"]]

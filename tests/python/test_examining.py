@@ -20,7 +20,7 @@ from wiregauge.examining import (
 )
 from wiregauge.examining.checks.base import cpus_of
 from wiregauge.examining.hosts import _fact
-from wiregauge.master.rpc import agent_pb2 as pb
+from wiregauge.runner.rpc import agent_pb2 as pb
 
 OPTIONS = (
     "CONFIG_HIGH_RES_TIMERS=y",

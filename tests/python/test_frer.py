@@ -8,11 +8,11 @@ import polars as pl
 import pytest
 
 from simulation import Simulated, simulate, trial
-from wiregauge.benches.capabilities import beyond_hosts
 from wiregauge.config import load
 from wiregauge.measures.definitions import DEFINITIONS
 from wiregauge.measures.flow_measures import ELIMINATION
 from wiregauge.measures.quantities import quantity
+from wiregauge.runner.benches.capabilities import beyond_hosts
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 RING = (EXAMPLES / "ring-frer.xml").read_text(encoding="utf-8")

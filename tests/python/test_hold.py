@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from simulation import GAP, US, Simulated, bits, frame, occupation, sending, simulate, written
-from wiregauge.benches.capabilities import beyond_hosts, beyond_simulator
 from wiregauge.config import load
 from wiregauge.plan.host_commands import host_commands
+from wiregauge.runner.benches.capabilities import beyond_hosts, beyond_simulator
 
 RATE = 100_000_000
 REST = bits(143, RATE)

@@ -17,7 +17,6 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from wiregauge.benches import beyond_hosts, beyond_namespaces
 from wiregauge.cli import app
 from wiregauge.config import (
     Cbs,
@@ -37,6 +36,7 @@ from wiregauge.config import (
 )
 from wiregauge.plan import Campaign, host_commands
 from wiregauge.runner import BeyondBenchError, bench_named
+from wiregauge.runner.benches.capabilities import beyond_hosts, beyond_namespaces
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "lab" / "host_tsn.xml"
@@ -357,7 +357,7 @@ def test_benches_without_queue_disciplines_refuse_by_name() -> None:
     with pytest.raises(
         BeyondBenchError, match='"talker" has <host-tsn>: the simulator has no model of launch times'
     ):
-        bench_named("sim").carried(campaign)
+        bench_named("sim").adapt(campaign)
     refused = CliRunner().invoke(app, ["run", str(EXAMPLE), "--bench", "sim", "--dry-run"])
     assert refused.exit_code == 2
     assert "--dry-run has no effect with --bench sim" in refused.output

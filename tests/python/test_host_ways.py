@@ -13,8 +13,8 @@ import polars as pl
 import pytest
 
 from simulation import US, Simulated, frame, sending, simulate
-from wiregauge.benches.capabilities import beyond_hosts
 from wiregauge.config import load
+from wiregauge.runner.benches.capabilities import beyond_hosts
 
 MBIT_100 = 10**8
 NODES = """

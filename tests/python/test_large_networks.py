@@ -12,7 +12,6 @@ import polars as pl
 import pytest
 
 from simulation import frame, occupation, sending, simulate, trial
-from wiregauge.benches.capabilities import beyond_namespaces
 from wiregauge.config import load
 from wiregauge.figures.model import Line
 from wiregauge.figures.network import network_figure
@@ -20,6 +19,7 @@ from wiregauge.measures import Judgement
 from wiregauge.measures.metrics.series import UNPAIRED
 from wiregauge.plan import Campaign, Network
 from wiregauge.report.tables import MOST_ROWS, Cell, Head, Section, Table
+from wiregauge.runner.benches.capabilities import beyond_namespaces
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -17,18 +17,18 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from rich.console import Console
 
-from wiregauge.benches.base import BenchError
 from wiregauge.cli.livetable import MOST_ROWS, live_table, live_text
 from wiregauge.config import load
-from wiregauge.master import AlarmError, AlarmLimit, Lookout
-from wiregauge.master.alarms import MEASURES, MOST_KEPT, AlarmExit, Alarms
-from wiregauge.master.disk import DiskBound, DiskExit, needed_bytes, room, size_of
-from wiregauge.master.endpoint import Endpoint, EndpointError, address_of
-from wiregauge.master.hook import Hook
-from wiregauge.master.live import Figures, FlowNow, RunNow, bucket_end_ns
-from wiregauge.master.rpc import agent_pb2 as pb
 from wiregauge.plan import Campaign
 from wiregauge.plan.quantity import QuantityError
+from wiregauge.runner import BenchError
+from wiregauge.runner.live.alarms import MEASURES, MOST_KEPT, AlarmError, AlarmExit, AlarmLimit, Alarms
+from wiregauge.runner.live.disk import DiskBound, DiskExit, needed_bytes, room, size_of
+from wiregauge.runner.live.endpoint import Endpoint, EndpointError, address_of
+from wiregauge.runner.live.figures import Figures, FlowNow, RunNow, bucket_end_ns
+from wiregauge.runner.live.hook import Hook
+from wiregauge.runner.live.monitor import AlarmMonitor
+from wiregauge.runner.rpc import agent_pb2 as pb
 
 TEST = """<test xmlns="urn:wiregauge:test:2" name="live" seed="1" bench="netns">
 <network><end-system name="a"/><end-system name="b"/><switch name="sw1"/>
@@ -276,35 +276,35 @@ def test_a_command_that_fails_is_told(tmp_path: Path) -> None:
 
 
 def test_an_alarm_ends_the_run_where_that_is_asked_for_and_stands_in_its_entry(tmp_path: Path) -> None:
-    lookout = Lookout([AlarmLimit.read("lost <= 0")], ["exit"])
-    lookout.run_begins()
+    monitor = AlarmMonitor([AlarmLimit.read("lost <= 0")], ["exit"])
+    monitor.run_begins()
     lines: list[str] = []
-    lookout.look(now(1.0), 0.1, lines.append)
+    monitor.look(now(1.0), 0.1, lines.append)
     with pytest.raises(
         AlarmExit, match=r"alarm at 2 s: flow 10 \(a → b\): lost is 7, the limit is lost <= 0"
     ):
-        lookout.look(now(2.0, lost=7, dropped=9), 0.2, lines.append)
+        monitor.look(now(2.0, lost=7, dropped=9), 0.2, lines.append)
     assert len(lines) == 1
     assert "the instrument lost 9 records" in lines[0]
     entry: dict[str, Any] = {}
-    lookout.run_ends(entry)
+    monitor.run_ends(entry)
     assert entry["alarms"]["exit"]
     assert entry["alarms"]["incidents"][0]["worst"] == 7
-    lookout.run_begins()
+    monitor.run_begins()
     other: dict[str, Any] = {}
-    lookout.run_ends(other)
+    monitor.run_ends(other)
     assert other["alarms"]["raised"] == 0
 
 
 def test_what_surrounds_an_alarm_is_kept_as_long_as_it_goes_on() -> None:
     """From long enough before it is seen, and on from its last second; what comes between two of them is not."""
-    lookout = Lookout([AlarmLimit.read("lost <= 0")], around_s=3.0)
-    lookout.run_begins(drain_s=0.5)
-    assert lookout.hold_s == 3.0 + 4.5 + 4.0
+    monitor = AlarmMonitor([AlarmLimit.read("lost <= 0")], around_s=3.0)
+    monitor.run_begins(drain_s=0.5)
+    assert monitor.hold_s == 3.0 + 4.5 + 4.0
     asked: list[tuple[float, float]] = []
 
     def second(at: float, lost: int) -> None:
-        lookout.look(
+        monitor.look(
             now(at, lost=lost), at / 100, lambda _: None, lambda begin, end: asked.append((begin, end))
         )
 
@@ -312,14 +312,14 @@ def test_what_surrounds_an_alarm_is_kept_as_long_as_it_goes_on() -> None:
         second(at, lost)
     assert asked == [(0.0, 5.0), (0.0, 6.0), (33.5, 44.0)]
     entry: dict[str, Any] = {}
-    lookout.run_ends(entry)
+    monitor.run_ends(entry)
     assert entry["alarms"]["around_s"] == 3.0
     assert entry["alarms"]["kept"] == [[0.0, 6.0], [33.5, 44.0]]
     # Anew with each run; and nobody is asked without the option.
-    lookout.run_begins()
-    lookout.run_ends(entry)
+    monitor.run_begins()
+    monitor.run_ends(entry)
     assert entry["alarms"]["kept"] == []
-    plain = Lookout([AlarmLimit.read("lost <= 0")])
+    plain = AlarmMonitor([AlarmLimit.read("lost <= 0")])
     plain.run_begins()
     plain.look(now(2.0, lost=7), 0.2, lambda _: None, lambda *_: pytest.fail("nobody asked for it"))
     assert plain.hold_s is None
@@ -328,20 +328,20 @@ def test_what_surrounds_an_alarm_is_kept_as_long_as_it_goes_on() -> None:
 
 
 def test_a_run_without_alarms_keeps_no_word_of_them() -> None:
-    lookout = Lookout()
-    lookout.run_begins()
-    lookout.look(now(2.0, lost=7), 0.2, pytest.fail)
+    monitor = AlarmMonitor()
+    monitor.run_begins()
+    monitor.look(now(2.0, lost=7), 0.2, pytest.fail)
     entry: dict[str, Any] = {}
-    lookout.run_ends(entry)
+    monitor.run_ends(entry)
     assert entry == {}
 
 
 def test_of_many_flows_some_alarms_get_a_line(plan: Campaign) -> None:
-    lookout = Lookout([AlarmLimit.read("lost <= 0")])
-    lookout.run_begins()
+    monitor = AlarmMonitor([AlarmLimit.read("lost <= 0")])
+    monitor.run_begins()
     flows = tuple(now(1.0, lost=1, flow=flow).flows[0] for flow in range(100))
     lines: list[str] = []
-    lookout.look(RunNow(0, 0, 1.0, flows, 0, 0), 0.1, lines.append)
+    monitor.look(RunNow(0, 0, 1.0, flows, 0, 0), 0.1, lines.append)
     assert len(lines) == 21
     assert "80 more flows" in lines[-1]
 
@@ -423,7 +423,7 @@ def test_an_address_in_use_is_named(port: int) -> None:
 def test_a_campaign_ends_before_its_directory_comes_to_the_bound(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("wiregauge.master.disk._LOOK_S", 0.0)
+    monkeypatch.setattr("wiregauge.runner.live.disk._LOOK_S", 0.0)
     bound = DiskBound(size_of("1MB"))
     (tmp_path / "spool").mkdir()
     segment = tmp_path / "spool" / "000000.arrows"
@@ -436,7 +436,7 @@ def test_a_campaign_ends_before_its_directory_comes_to_the_bound(
 
 
 def test_no_tables_are_made_of_captures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wiregauge.master.disk._LOOK_S", 0.0)
+    monkeypatch.setattr("wiregauge.runner.live.disk._LOOK_S", 0.0)
     bound = DiskBound(size_of("1MB"))
     (tmp_path / "spool").mkdir()
     (tmp_path / "spool" / "000000.arrows").write_bytes(bytes(100_000))
@@ -461,7 +461,7 @@ def test_room_on_the_disk_is_reckoned_before(
     assert "about 2.65 MB, and 2 MB are free" in str(room(tmp_path, plan.runs, None))
     assert room(tmp_path, plan.runs, 1_500_000) is None
     with pytest.raises(BenchError, match="--disk 3 MB is more than the 2 MB that are free"):
-        Lookout(disk=3_000_000).check_room(tmp_path, plan.runs, pytest.fail)
+        AlarmMonitor(disk=3_000_000).check_room(tmp_path, plan.runs, pytest.fail)
 
 
 @pytest.mark.parametrize("text", ["10", "10gb", "GB", "-1GB", "10kB", "0.5MB", "0.3GiB.1"])

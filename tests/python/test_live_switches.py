@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from wiregauge.benches import SWITCHES, BenchError, NetnsBench, beyond_namespaces, beyond_simulator
-from wiregauge.benches.capabilities import MOST_OF_A_KIND
-from wiregauge.benches.names import Switches
 from wiregauge.cli.running import run
 from wiregauge.config import load
 from wiregauge.plan import Campaign, Ptp, decode, plain
 from wiregauge.records import Traits, traits_of
-from wiregauge.runner import BeyondBenchError, Live, bench_named
+from wiregauge.runner import BenchError, BeyondBenchError, NetnsBench, bench_named
+from wiregauge.runner.benches.capabilities import MOST_OF_A_KIND, beyond_namespaces, beyond_simulator
+from wiregauge.runner.benches.netns.order import SWITCHES, Switches
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -123,14 +122,14 @@ def test_only_end_systems_are_counted_where_the_model_plays() -> None:
 def test_the_option_chooses_and_the_traits_say_who() -> None:
     ring = campaign("ring")
     with pytest.raises(BeyondBenchError, match="loop"):
-        bench_named("netns", switches="kernel").carried(ring)
+        bench_named("netns", switches="kernel").adapt(ring)
     model = bench_named("netns", switches="model")
-    assert model.carried(ring) is ring
+    assert model.adapt(ring) is ring
     assert (model.traits.switches, model.traits.driver) == ("model", "veth to the model")
     assert bench_named("netns").traits.switches == SWITCHES
     assert any("simulator's engine" in fact.value for fact in model.facts(ring))
     with pytest.raises(BenchError, match="plays no switches"):
-        Live(switches="somebody")  # type: ignore[arg-type]
+        NetnsBench(switches="somebody")  # type: ignore[arg-type]
     with pytest.raises(BenchError, match="no effect with --bench sim"):
         bench_named("sim", switches="model")
     with pytest.raises(BenchError, match="between two interfaces"):
@@ -149,5 +148,5 @@ def test_the_command_names_the_same_default() -> None:
 
 
 def test_bridges_still_say_what_they_are() -> None:
-    facts = {fact.name: fact.value for fact in NetnsBench(campaign("first"), switches="kernel").facts()}
+    facts = {fact.name: fact.value for fact in NetnsBench(switches="kernel").facts(campaign("first"))}
     assert facts["switch"] == "kernel bridge, one queue per port"

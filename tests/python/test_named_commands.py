@@ -19,8 +19,8 @@ import pytest
 import typer.main
 from shown_commands import DOCUMENTS, ROOT, TYPED, blocks
 
-from wiregauge.benches.base import agent_program
 from wiregauge.cli import app
+from wiregauge.runner.agent_program import agent_program
 
 PACKAGE = ROOT / "python" / "wiregauge"
 PROGRAM: Any = typer.main.get_command(app)

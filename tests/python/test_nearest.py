@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from wiregauge.files import nearest
-from wiregauge.master import AlarmError, AlarmLimit
 from wiregauge.measures.comparing.thresholds import ThresholdError, read_threshold
+from wiregauge.runner.live.alarms import AlarmError, AlarmLimit
 
 
 def test_what_is_near_is_named_and_what_is_not_is_not() -> None:

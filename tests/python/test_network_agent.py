@@ -15,14 +15,7 @@ import pytest
 from rich.console import Console
 
 import synthetic
-from wiregauge.benches.base import AgentPlace
 from wiregauge.config import load
-from wiregauge.master.campaign import _take_up_network
-from wiregauge.master.client import Agent, report_as_dict
-from wiregauge.master.crew import Crew
-from wiregauge.master.rpc import agent_pb2 as pb
-from wiregauge.master.trial import try_streams
-from wiregauge.master.watching import watch
 from wiregauge.measures import Judgement
 from wiregauge.measures.comparing.differences import differences
 from wiregauge.measures.definitions import QUANTILES
@@ -37,6 +30,13 @@ from wiregauge.records.gaps import gaps_of
 from wiregauge.report.write import write
 from wiregauge.results import judge, show_json
 from wiregauge.results.show_text import show_text
+from wiregauge.runner.agents.campaign import _take_up_network
+from wiregauge.runner.agents.client import Agent, report_as_dict
+from wiregauge.runner.agents.network import AgentPlace
+from wiregauge.runner.agents.pool import AgentPool
+from wiregauge.runner.agents.stream_trials import try_streams
+from wiregauge.runner.agents.watching import watch
+from wiregauge.runner.rpc import agent_pb2 as pb
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 PORTS = (("mac", "h0"), ("sensor", "h1"))
@@ -115,18 +115,18 @@ class Counting:
 
 def test_messages_that_the_network_carries_are_counted_at_their_ends() -> None:
     agents = [Counting(NETWORK, 100), Counting("mac", 3), Counting("sensor", 4)]
-    crew = Crew([one.place for one in agents])
-    for agent in crew.agents:
+    pool = AgentPool([one.place for one in agents])
+    for agent in pool.agents:
         agent.close()
-    crew.agents = list(agents)  # type: ignore[arg-type]  # they stand in for agents
+    pool.agents = list(agents)  # type: ignore[arg-type]  # they stand in for agents
     shown: list[tuple[float, int, int]] = []
     heard: list[str] = []
-    watch(crew, 1.0, lambda *told: shown.append(told), lambda name, _: heard.append(name))
-    assert crew.network is crew.agents[0]
-    assert list(crew.by_name) == ["mac", "sensor"]
+    watch(pool, 1.0, lambda *told: shown.append(told), lambda name, _: heard.append(name))
+    assert pool.network is pool.agents[0]
+    assert list(pool.by_name) == ["mac", "sensor"]
     assert all(sent <= 7 for _, sent, _ in shown)
     assert NETWORK not in heard
-    crew.close()
+    pool.close()
 
 
 def test_streams_are_tried_as_far_as_the_network() -> None:

@@ -319,6 +319,6 @@ def test_a_disk_that_fails_under_a_simulation_is_said(
     with pytest.raises(wg.WiregaugeError, match="/somewhere: Input/output error"):
         wg.simulate(ROOT / "examples" / "first.xml", tmp_path / "r")
     monkeypatch.undo()
-    monkeypatch.setattr(sys.modules["wiregauge.master.simulation"], "track_run", failing)
+    monkeypatch.setattr(sys.modules["wiregauge.runner.benches.simulation"], "track_run", failing)
     with pytest.raises(wg.WiregaugeError, match="/somewhere: Input/output error"):
         wg.simulate(ROOT / "examples" / "first.xml", tmp_path / "s")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from simulation import MS, US, Simulated, frame, occupation, simulate, trial, written
-from wiregauge.benches.capabilities import beyond_namespaces
 from wiregauge.config import TestError, load
+from wiregauge.runner.benches.capabilities import beyond_namespaces
 
 RATE = 100_000_000
 DROPS = ("oversize-sdu", "stream-blocked", "stream-gate", "interval-octets", "red-frame")

@@ -14,9 +14,9 @@ import typer.main
 
 import wiregauge
 from command_json import held
-from wiregauge.benches import agent_program
 from wiregauge.cli import app
 from wiregauge.examining import CHECKS
+from wiregauge.runner.agent_program import agent_program
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 reference_pages: Any = importlib.import_module("reference_pages")

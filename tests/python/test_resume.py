@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 
 from wiregauge import runner
-from wiregauge.master import Observer
-from wiregauge.master.stopping import Interrupted
 from wiregauge.records import (
     DamagedError,
     RunDirectory,
@@ -22,6 +20,8 @@ from wiregauge.records import (
 )
 from wiregauge.records.verifying import State, verify
 from wiregauge.results import judge, show_json
+from wiregauge.runner import Observer
+from wiregauge.runner.stopping import Interrupted
 
 TEST = """<test xmlns="urn:wiregauge:test:2" name="cut-off" seed="7">
   <network><end-system name="a"/><end-system name="b"/><switch name="s"/>
@@ -57,16 +57,16 @@ def figures(place: Path) -> list[Any]:
 
 
 def test_a_resumed_campaign_equals_one_that_was_not_cut_off(tmp_path: Path, test_file: Path) -> None:
-    with runner.open(runner.Simulated(jobs=1)) as trials:
+    with runner.open(runner.SimulatorBench(jobs=1)) as trials:
         trials.run(test_file, tmp_path / "whole")
-    with runner.open(runner.Simulated(jobs=1), observer=Stops(1)) as trials:
+    with runner.open(runner.SimulatorBench(jobs=1), observer=Stops(1)) as trials:
         trials.run(test_file, tmp_path / "cut")
     cut = RunDirectory.open(tmp_path / "cut")
     missing = missing_runs(cut)
     assert cut.manifest["state"] == "interrupted"
     assert missing
     assert 0 not in missing
-    with runner.open(runner.Simulated(jobs=2)) as trials:
+    with runner.open(runner.SimulatorBench(jobs=2)) as trials:
         trials.resume(tmp_path / "cut")
     directory = RunDirectory.open(tmp_path / "cut")
     assert directory.manifest["state"] == "complete"
@@ -79,7 +79,7 @@ def test_a_resumed_campaign_equals_one_that_was_not_cut_off(tmp_path: Path, test
 
 
 def test_what_is_whole_is_not_resumed_and_what_is_damaged_is_refused(tmp_path: Path, test_file: Path) -> None:
-    with runner.open(runner.Simulated(jobs=1)) as trials:
+    with runner.open(runner.SimulatorBench(jobs=1)) as trials:
         trials.run(test_file, tmp_path / "whole")
         with pytest.raises(RunDirectoryError, match="all its 3 runs are complete; nothing is to be resumed"):
             trials.resume(tmp_path / "whole")
@@ -90,7 +90,7 @@ def test_what_is_whole_is_not_resumed_and_what_is_damaged_is_refused(tmp_path: P
 
 
 def test_an_interrupted_directory_that_was_never_begun_is_left_alone(tmp_path: Path, test_file: Path) -> None:
-    with runner.open(runner.Simulated(jobs=1), observer=Stops(1)) as trials:
+    with runner.open(runner.SimulatorBench(jobs=1), observer=Stops(1)) as trials:
         trials.run(test_file, tmp_path / "cut")
     opened = resumed(tmp_path / "cut")
     try:

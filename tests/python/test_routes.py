@@ -8,9 +8,9 @@ from typing import Any
 import polars as pl
 
 from simulation import simulate
-from wiregauge.benches.capabilities import beyond_namespaces
 from wiregauge.config import load
 from wiregauge.figures.network import _places
+from wiregauge.runner.benches.capabilities import beyond_namespaces
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 RING = (EXAMPLES / "ring.xml").read_text(encoding="utf-8")

@@ -16,13 +16,13 @@ from typer.testing import CliRunner
 import simulation
 from toy_bench import LATENCY_PS, Toy
 from wiregauge import runner
-from wiregauge.benches import BenchError
 from wiregauge.cli import app
 from wiregauge.config import Test
-from wiregauge.master.stopping import Interrupted
 from wiregauge.measures import Judgement
 from wiregauge.plan import Run
 from wiregauge.records import RunDirectory, Traits, traits_of
+from wiregauge.runner import BenchError
+from wiregauge.runner.stopping import Interrupted
 
 ROOT = Path(__file__).resolve().parents[2]
 FIRST = ROOT / "examples" / "first.xml"
@@ -252,4 +252,4 @@ def test_options_are_those_of_the_bench() -> None:
         runner.bench_named("sim", realtime=False)
     with pytest.raises(BenchError, match='no bench "desk"; there are sim, netns'):
         runner.bench_named("desk")
-    assert isinstance(runner.bench_named("sim", jobs=2, realtime=None), runner.Simulated)
+    assert isinstance(runner.bench_named("sim", jobs=2, realtime=None), runner.SimulatorBench)

@@ -21,13 +21,13 @@ from typer.testing import CliRunner
 
 from simulation import trial
 from wiregauge import results, runner
-from wiregauge.benches import beyond_namespaces
 from wiregauge.cli import app
 from wiregauge.config import load
-from wiregauge.master import simulation
 from wiregauge.plan import decode, plain
 from wiregauge.records import RunDirectory, RunDirectoryError, processing
 from wiregauge.records.processing import begin_replacing
+from wiregauge.runner.benches import simulation
+from wiregauge.runner.benches.capabilities import beyond_namespaces
 
 ROOT = Path(__file__).resolve().parents[2]
 WALL_CLOCK = {"started", "finished", "writer_pid", "host", "environment", "digest"}

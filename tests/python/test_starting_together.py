@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from wiregauge.benches.base import SILENCE_S, AgentPlace
-from wiregauge.master import watching
-from wiregauge.master.client import AgentLostError, StartMissedError
-from wiregauge.master.crew import Crew
-from wiregauge.master.rpc import agent_pb2 as pb
+from wiregauge.runner.agents import watching
+from wiregauge.runner.agents.client import AgentLostError, StartMissedError
+from wiregauge.runner.agents.network import SILENCE_S, AgentPlace
+from wiregauge.runner.agents.pool import AgentPool
+from wiregauge.runner.rpc import agent_pb2 as pb
 
 
 class Pretended:
@@ -59,56 +59,56 @@ class Pretended:
 
 
 @pytest.fixture
-def crew_of() -> Iterator[Any]:
-    crews = []
+def pool_of() -> Iterator[Any]:
+    pools = []
 
-    def make(*agents: Pretended) -> Crew:
-        crew = Crew([agent.place for agent in agents])
-        crew.agents = list(agents)  # type: ignore[arg-type]  # they stand in for agents
-        crews.append(crew)
-        return crew
+    def make(*agents: Pretended) -> AgentPool:
+        pool = AgentPool([agent.place for agent in agents])
+        pool.agents = list(agents)  # type: ignore[arg-type]  # they stand in for agents
+        pools.append(pool)
+        return pool
 
     yield make
-    for crew in crews:
-        crew.close()
+    for pool in pools:
+        pool.close()
 
 
-def test_all_take_the_same_time_and_it_lies_ahead(crew_of: Any) -> None:
+def test_all_take_the_same_time_and_it_lies_ahead(pool_of: Any) -> None:
     agents = [Pretended(f"e{n}") for n in range(3)]
-    epoch = crew_of(*agents).agree_on_start()
+    epoch = pool_of(*agents).agree_on_start()
     assert {agent.announced[-1] for agent in agents} == {epoch}
     assert epoch > time.time_ns()
 
 
-def test_a_missed_start_is_announced_again_farther_ahead_to_everybody(crew_of: Any) -> None:
+def test_a_missed_start_is_announced_again_farther_ahead_to_everybody(pool_of: Any) -> None:
     """One agent needs longer than the first lead: nobody keeps the old time, and the new one leaves room."""
     agents = [Pretended("quick"), Pretended("slow", call_s=0.3)]
-    crew = crew_of(*agents)
-    epoch = crew.agree_on_start()
+    pool = pool_of(*agents)
+    epoch = pool.agree_on_start()
     quick, slow = (agent.announced for agent in agents)
     assert quick == slow, "both heard the same times"
     assert len(quick) > 1
     assert quick[-1] == epoch
     assert epoch - time.time_ns() > 0.3e9, "time is left for telling all to begin"
-    assert crew.lead_s > 0.6, "the lead follows what hand-out took"
+    assert pool.lead_s > 0.6, "the lead follows what hand-out took"
 
 
-def test_a_crew_that_cannot_agree_says_so(crew_of: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pool_that_cannot_agree_says_so(pool_of: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     agent = Pretended("e0")
-    monkeypatch.setattr("wiregauge.master.crew._MOST_LEAD_NS", 1)
+    monkeypatch.setattr("wiregauge.runner.agents.pool._MOST_LEAD_NS", 1)
     monkeypatch.setattr(agent, "call_s", 0.01)
-    crew = crew_of(agent)
-    crew._lead_ns = 1
+    pool = pool_of(agent)
+    pool._lead_ns = 1
     with pytest.raises(AgentLostError, match="too busy"):
-        crew.agree_on_start()
+        pool.agree_on_start()
     assert len(agent.announced) > 2
 
 
-def test_a_silent_agent_is_named(crew_of: Any) -> None:
-    crew = crew_of(Pretended("speaks"), Pretended("stops", speaks_s=0.3, patience_s=0.6))
+def test_a_silent_agent_is_named(pool_of: Any) -> None:
+    pool = pool_of(Pretended("speaks"), Pretended("stops", speaks_s=0.3, patience_s=0.6))
     begin = time.monotonic()
     with pytest.raises(AgentLostError, match="agent of stops") as caught:
-        watching.watch(crew, 60.0, lambda *_: None)
+        watching.watch(pool, 60.0, lambda *_: None)
     assert caught.value.silent
     assert caught.value.agent == "stops"
     assert time.monotonic() - begin < 10
@@ -116,10 +116,10 @@ def test_a_silent_agent_is_named(crew_of: Any) -> None:
 
 
 def test_agents_hear_of_a_testmaster_that_is_long_at_something_else(
-    crew_of: Any, monkeypatch: pytest.MonkeyPatch
+    pool_of: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where one of them does not answer: it keeps no other waiting, and is asked once at a time."""
-    monkeypatch.setattr("wiregauge.master.crew._TOUCH_S", 0.02)
+    monkeypatch.setattr("wiregauge.runner.agents.pool._TOUCH_S", 0.02)
     agents = [Pretended("silent"), *(Pretended(f"e{n}") for n in range(20))]
     touched: Counter[str] = Counter()
     answers = threading.Event()
@@ -135,9 +135,9 @@ def test_agents_hear_of_a_testmaster_that_is_long_at_something_else(
 
     for agent in agents:
         monkeypatch.setattr(agent, "touch", touching(agent))
-    crew = crew_of(*agents)
+    pool = pool_of(*agents)
     try:
-        with crew.in_touch():
+        with pool.in_touch():
             end = time.monotonic() + 20
             while min(touched[agent.place.end_system] for agent in agents[1:]) < 3 and time.monotonic() < end:
                 time.sleep(0.01)
@@ -151,7 +151,7 @@ def test_agents_hear_of_a_testmaster_that_is_long_at_something_else(
     assert touched == after, "nobody is touched any more"
 
 
-def test_a_testmaster_that_slept_blames_nobody(crew_of: Any) -> None:
+def test_a_testmaster_that_slept_blames_nobody(pool_of: Any) -> None:
     """What it slept, stopped by a signal or with its machine, is no silence of its agents."""
     slept = False
 
@@ -166,4 +166,4 @@ def test_a_testmaster_that_slept_blames_nobody(crew_of: Any) -> None:
     # Words that came while it slept are as if they had not come: the listener slept, too.
     agent.speaks_s = 0.05
     with pytest.raises(AgentLostError, match="after it slept"):
-        watching.watch(crew_of(agent), 60.0, show)
+        watching.watch(pool_of(agent), 60.0, show)

@@ -10,15 +10,15 @@ import sys
 
 import pytest
 
-from wiregauge.master.stopping import Interrupted, deaf, stoppable
+from wiregauge.runner.stopping import Interrupted, signals_deferred, stoppable
 
 BUSY = """
 import hashlib, signal, sys
-from wiregauge.master import stopping
-from wiregauge.master.stopping import Interrupted, deaf, leaving_at_second_request, stoppable
+from wiregauge.runner import stopping
+from wiregauge.runner.stopping import Interrupted, signals_deferred, exit_on_second_signal, stoppable
 stopping._SAME_S = float(sys.argv[2])
 signal.signal(signal.SIGINT, lambda number, frame: None)  # a command's own, which would end it in its time
-with leaving_at_second_request(4):
+with exit_on_second_signal(4):
     try:
         with stoppable():
             print("ready", flush=True)
@@ -87,13 +87,13 @@ def test_the_same_request_twice_is_one(when: str) -> None:
 
 ASLEEP = """
 import signal, sys, threading, time
-from wiregauge.master.stopping import Interrupted, leaving_at_second_request, stoppable
+from wiregauge.runner.stopping import Interrupted, exit_on_second_signal, stoppable
 def elsewhere():
     time.sleep(0.2)
     signal.pthread_kill(threading.get_ident(), signal.SIGINT)  # the call that waits is not interrupted by it
     time.sleep(60)
 threading.Thread(target=elsewhere, daemon=True).start()
-with leaving_at_second_request(4):
+with exit_on_second_signal(4):
     try:
         with stoppable():
             sys.stdin.readline()
@@ -117,7 +117,7 @@ def test_a_request_waits_while_data_is_saved() -> None:
     saved = []
 
     def campaign() -> None:
-        with stoppable(), deaf():
+        with stoppable(), signals_deferred():
             os.kill(os.getpid(), signal.SIGTERM)
             saved.append(True)
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from wiregauge.benches import programs_here
+from wiregauge.examining.programs import programs_here
 from wiregauge.terminal import print_table
 
 HURRIED = """

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from simulation import GAP, MS, PREAMBLE, US, Simulated, bits, frame, occupation, sending, simulate, written
-from wiregauge.benches.capabilities import beyond_namespaces, beyond_simulator
 from wiregauge.config import TestError, load
+from wiregauge.runner.benches.capabilities import beyond_namespaces, beyond_simulator
 
 RATE = 100_000_000
 TWO = (

@@ -12,13 +12,14 @@ import grpc
 import pytest
 
 from wiregauge import __version__
-from wiregauge.benches import AgentPlace, agent_program
-from wiregauge.benches.hosts import unfit
-from wiregauge.lab.hosts import describe
-from wiregauge.master.client import Agent, AgentLostError
-from wiregauge.master.crew import Crew
-from wiregauge.master.rpc import agent_pb2 as pb
-from wiregauge.master.versions import OURS, disagreement
+from wiregauge.runner.agent_program import agent_program
+from wiregauge.runner.agents.client import Agent, AgentLostError
+from wiregauge.runner.agents.network import AgentPlace
+from wiregauge.runner.agents.pool import AgentPool
+from wiregauge.runner.agents.versions import OURS, disagreement
+from wiregauge.runner.lab.hosts import describe
+from wiregauge.runner.lab.placement import unfit
+from wiregauge.runner.rpc import agent_pb2 as pb
 
 PLAN, RECORD = OURS
 OLDER, NEWER = (PLAN - 1, RECORD), (PLAN, RECORD + 1)
@@ -61,13 +62,13 @@ def place(address: str) -> AgentPlace:
 
 def greeted(address: str) -> str:
     """What a testmaster says that greets this agent; empty where it goes on."""
-    crew = Crew([place(address)])
+    pool = AgentPool([place(address)])
     try:
-        crew.greet()
+        pool.greet()
     except AgentLostError as error:
         return str(error)
     finally:
-        crew.close()
+        pool.close()
     return ""
 
 

@@ -10,12 +10,11 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from wiregauge.master import Observer
 from wiregauge.plan import Flow, Send
 from wiregauge.records import RunDirectory, Traits, process_run
 from wiregauge.records.directory import utc_now
 from wiregauge.records.entry import begun
-from wiregauge.runner import Bench
+from wiregauge.runner import Bench, Observer
 
 LATENCY_PS = 5_000_000
 POINTS = ((0, 0), (1, 1), (2, 2), (8, 2), (9, 1))

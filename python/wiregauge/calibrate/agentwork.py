@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wiregauge.benches import BenchError, agent_program
 from wiregauge.calibrate.errors import BenchMissingError
-from wiregauge.master.stopping import Interrupted, stoppable
+from wiregauge.runner import BenchError
+from wiregauge.runner.agent_program import agent_program
+from wiregauge.runner.stopping import Interrupted, stoppable
 
 Floats = NDArray[np.float64]
 

@@ -13,7 +13,7 @@ from wiregauge.calibrate import identity
 from wiregauge.calibrate.store import KINDS, Calibration, Store
 from wiregauge.calibrate.text import headline
 from wiregauge.plan import Campaign
-from wiregauge.runner import Simulated
+from wiregauge.runner import SimulatorBench
 
 LONGEST: Final = datetime.timedelta(days=30)
 """Age at which a calibration counts as stale: oscillators age, dust gathers, cables are replugged; a month is the usual
@@ -58,7 +58,7 @@ def cite(campaign: Campaign, *, driver: str, realtime: bool, store: Store) -> li
         each = [
             _citation(one, driver=driver, links=links, realtime=realtime)
             for one in found
-            if one.kind == kind and one.content["identity"].get("driver") != Simulated.traits.driver
+            if one.kind == kind and one.content["identity"].get("driver") != SimulatorBench.traits.driver
         ]
         cited += _chosen(each)
     return cited

@@ -16,7 +16,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from wiregauge.benches import BenchError
 from wiregauge.calibrate.errors import BenchMissingError, CalibrationError, StoppedError
 from wiregauge.config import Test, TestError
 from wiregauge.measures import FlowResult, RunResult
@@ -25,7 +24,7 @@ from wiregauge.plan import Campaign
 from wiregauge.plan import Run as RunPlan
 from wiregauge.records import RunDirectory
 from wiregauge.records.reported import StreamReport
-from wiregauge.runner import NothingRunError, Trials
+from wiregauge.runner import BenchError, NothingRunError, Trials
 
 Floats = NDArray[np.float64]
 

@@ -19,7 +19,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from wiregauge import _native
-from wiregauge.benches import Fact
 from wiregauge.captures import passive
 from wiregauge.config import Loaded
 from wiregauge.files import check_regular, open_regular
@@ -27,7 +26,7 @@ from wiregauge.plan import Campaign, Run, decode, plain
 from wiregauge.records import RunDirectory, RunDirectoryError, Traits, process_run
 from wiregauge.records.directory import utc_now
 from wiregauge.records.entry import begun
-from wiregauge.runner import Bench, Observer
+from wiregauge.runner import Bench, Fact, Observer
 
 __all__ = ["CaptureError", "Captured", "Captures", "Comparison", "opened"]
 

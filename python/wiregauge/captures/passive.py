@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from wiregauge.benches import Fact
 from wiregauge.results.passive_text import sentences, us, window
+from wiregauge.runner import Fact
 
 __all__ = ["facts"]
 

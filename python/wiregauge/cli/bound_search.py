@@ -137,7 +137,7 @@ def _why(
     with tempfile.TemporaryDirectory(prefix="wiregauge-search-") as below:
         test = Path(below) / file.name
         test.write_bytes(runs.written(found.offsets))
-        with runner.open(runner.Simulated(jobs=1)) as trials:
+        with runner.open(runner.SimulatorBench(jobs=1)) as trials:
             trials.run(test, Path(below) / "run")
         laid = lay(answers[found.goal.method], source, Path(below) / "run")
         alarms = [

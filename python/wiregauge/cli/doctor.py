@@ -17,11 +17,12 @@ from wiregauge.cli.shared import AsJson
 from wiregauge.terminal import BAD_INPUT, NO_ENVIRONMENT, fail, make_console, put, say
 
 if TYPE_CHECKING:
-    from wiregauge.benches import Findings
     from wiregauge.examining import Fact, Finding
     from wiregauge.examining.changes import Change
     from wiregauge.examining.hosts import Examined
-    from wiregauge.lab import Host, Lab
+    from wiregauge.runner.bench import Findings
+    from wiregauge.runner.lab.authority import Lab
+    from wiregauge.runner.lab.inventory import Host
     from wiregauge.terminal.console import ShownConsole
 
 __all__ = ["doctor"]
@@ -116,8 +117,9 @@ class _Wish:
 
 
 def _here(interface: str | None, wish: _Wish) -> int:
-    from wiregauge.benches import BenchError, examine
     from wiregauge.examining.here import mend_here, restore_here
+    from wiregauge.runner import BenchError
+    from wiregauge.runner.agent_program import examine
 
     found, facts = _looked(examine(), interface)
     changes: list[Change] = []
@@ -142,9 +144,9 @@ def _here(interface: str | None, wish: _Wish) -> int:
 
 def _report(interface: str | None, measured: Sequence[Path], *, as_json: bool) -> None:
     from wiregauge import __version__
-    from wiregauge.benches import examine
     from wiregauge.cli.card_report import measured_in, report_text
     from wiregauge.examining.card import card_report
+    from wiregauge.runner.agent_program import examine
 
     found, facts = _looked(examine(), interface)
     if "problem" in found:
@@ -236,13 +238,13 @@ def _benches(found: Findings) -> list[dict[str, Any]]:
     from wiregauge.runner import BENCHES
 
     return [
-        {"name": name, **dict(zip(("works", "detail", "cure"), kind.here(found), strict=True))}
+        {"name": name, **dict(zip(("works", "detail", "cure"), kind.availability(found), strict=True))}
         for name, kind in BENCHES.items()
     ]
 
 
 def _programs() -> list[dict[str, Any]]:
-    from wiregauge.benches import programs_here
+    from wiregauge.examining.programs import programs_here
 
     return programs_here()
 
@@ -311,7 +313,7 @@ def _print_changes(changes: Sequence[Change], wish: _Wish) -> None:
 
 def _on_hosts(lab: Lab, names: Sequence[str], interface: str | None, wish: _Wish) -> int:
     from wiregauge.examining.hosts import examine_all, mend_all, restore_all
-    from wiregauge.lab import LabError
+    from wiregauge.runner.lab.errors import LabError
 
     try:
         chosen, member = _chosen(lab, names), lab.member()
@@ -342,7 +344,8 @@ def _on_hosts(lab: Lab, names: Sequence[str], interface: str | None, wish: _Wish
 
 def _chosen(lab: Lab, names: Sequence[str]) -> list[Host]:
     """The hosts of these names, in their order, or all. Raises LabError for one that the lab does not have."""
-    from wiregauge.lab import LabError, read_inventory
+    from wiregauge.runner.lab.errors import LabError
+    from wiregauge.runner.lab.inventory import read_inventory
 
     known = {host.name: host for host in read_inventory(lab.inventory)}
     if not known:

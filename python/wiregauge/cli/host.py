@@ -10,7 +10,8 @@ from wiregauge.terminal import NO_ENVIRONMENT, fail
 
 
 def agent(context: typer.Context) -> None:
-    from wiregauge.benches.base import BenchError, agent_program
+    from wiregauge.runner import BenchError
+    from wiregauge.runner.agent_program import agent_program
 
     try:
         program = str(agent_program())

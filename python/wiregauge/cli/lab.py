@@ -19,8 +19,9 @@ from wiregauge.terminal import BAD_INPUT, NO_ENVIRONMENT, fail, make_console, pu
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from wiregauge.benches.hosts import Described
-    from wiregauge.lab import Host, Lab, Member
+    from wiregauge.runner.lab.authority import Lab, Member
+    from wiregauge.runner.lab.inventory import Host
+    from wiregauge.runner.lab.placement import Described
 
 __all__ = ["LabFolder", "app", "opened_lab"]
 
@@ -42,7 +43,9 @@ LabFolder = Annotated[
 
 def opened_lab(folder: Path | None, *, make: bool = False) -> Lab:
     """The lab of a folder, or the usual one; with `make` a new one where there is none."""
-    from wiregauge.lab import Lab, LabError, usual_lab
+    from wiregauge.runner.lab.authority import Lab
+    from wiregauge.runner.lab.errors import LabError
+    from wiregauge.runner.lab.inventory import usual_lab
 
     chosen = folder or usual_lab()
     if chosen.is_file():
@@ -67,7 +70,9 @@ def init(
     ] = None,
 ) -> None:
     """Make a lab: an authority that vouches for its members, an empty inventory, and a key for yourself."""
-    from wiregauge.lab import Lab, LabError, usual_lab
+    from wiregauge.runner.lab.authority import Lab
+    from wiregauge.runner.lab.errors import LabError
+    from wiregauge.runner.lab.inventory import usual_lab
 
     chosen = folder or usual_lab()
     try:
@@ -90,7 +95,7 @@ def member(
     folder: LabFolder = None,
 ) -> None:
     """Make a key for somebody who may give orders to the lab's hosts."""
-    from wiregauge.lab import LabError
+    from wiregauge.runner.lab.errors import LabError
 
     try:
         file = opened_lab(folder).add_member(name, role)
@@ -134,8 +139,10 @@ def enrol(
 
 def joined_host(lab: Lab, host: str, code: str, *, name: str | None, interface: str | None) -> str:
     """Has a host join and adds it to the inventory; its name."""
-    from wiregauge.lab import Host, JoinCode, LabError, enrol
-    from wiregauge.lab.inventory import add_host
+    from wiregauge.runner.lab.enrolment import enrol
+    from wiregauge.runner.lab.errors import LabError
+    from wiregauge.runner.lab.inventory import Host, add_host
+    from wiregauge.runner.lab.join_code import JoinCode
 
     try:
         read = JoinCode.read(code)
@@ -152,9 +159,10 @@ def joined_host(lab: Lab, host: str, code: str, *, name: str | None, interface: 
 @app.command()
 def status(folder: LabFolder = None, as_json: AsJson = False) -> None:
     """Ask every host of the lab what it is and has, and whether a test could use it."""
-    from wiregauge.benches.hosts import unfit
-    from wiregauge.lab import LabError, read_inventory
-    from wiregauge.lab.hosts import describe_all
+    from wiregauge.runner.lab.errors import LabError
+    from wiregauge.runner.lab.hosts import describe_all
+    from wiregauge.runner.lab.inventory import read_inventory
+    from wiregauge.runner.lab.placement import unfit
 
     lab = opened_lab(folder)
     try:
@@ -207,7 +215,7 @@ def drain(
     folder: LabFolder = None,
 ) -> None:
     """Have hosts take no new tests, so that they can be worked at; a test that goes on is not disturbed."""
-    from wiregauge.lab.hosts import agent_of
+    from wiregauge.runner.lab.hosts import agent_of
 
     def act(host: Host, member: Member) -> str:
         agent = agent_of(host, member)
@@ -231,8 +239,8 @@ def revoke(
 
     Needs the role administrator. A key that is made for NAME afterwards counts again.
     """
-    from wiregauge.lab import LabError
-    from wiregauge.lab.hosts import agent_of
+    from wiregauge.runner.lab.errors import LabError
+    from wiregauge.runner.lab.hosts import agent_of
 
     try:
         fingerprint = opened_lab(folder).fingerprint(name)
@@ -262,7 +270,7 @@ def clean(
 
     An operator sees those of his own tests, an administrator all. `wiregauge run --resume` fetches them.
     """
-    from wiregauge.lab.hosts import agent_of
+    from wiregauge.runner.lab.hosts import agent_of
 
     def act(host: Host, member: Member) -> str:
         agent = agent_of(host, member)
@@ -287,7 +295,7 @@ def clean(
 def fetch(run_dir: RunDir, folder: LabFolder = None, as_json: AsJson = False) -> None:
     """Fetch what hosts keep of a campaign whose testmaster went away, track it, judge it and write the report."""
     from wiregauge import runner
-    from wiregauge.lab import LabError
+    from wiregauge.runner.lab.errors import LabError
 
     troubles: list[str] = []
     try:
@@ -305,8 +313,9 @@ def _with_each(folder: Path | None, names: list[str] | None, act: Callable[[Host
     """Does it with hosts of the lab side by side and says what came of it; exit code 3 where one could not."""
     from concurrent.futures import ThreadPoolExecutor
 
-    from wiregauge.lab import LabError, read_inventory
-    from wiregauge.master.client import AgentLostError
+    from wiregauge.runner.agents.client import AgentLostError
+    from wiregauge.runner.lab.errors import LabError
+    from wiregauge.runner.lab.inventory import read_inventory
 
     lab = opened_lab(folder)
     try:
@@ -337,14 +346,13 @@ def _with_each(folder: Path | None, names: list[str] | None, act: Callable[[Host
 @app.command("map")
 def map_test(test: TestFile, folder: LabFolder = None, as_json: AsJson = False) -> None:
     """Show which host each end system of a test would be on, or why there is none; nothing is sent."""
-    from wiregauge.benches import BenchError
-    from wiregauge.runner import BeyondBenchError, bench_named
+    from wiregauge.runner import BenchError, BeyondBenchError, bench_named
 
     loaded = load_test(test)
     lab = opened_lab(folder)
     bench = bench_named("lab", lab=lab.inventory)
     try:
-        facts = bench.facts(bench.carried(loaded.campaign))
+        facts = bench.facts(bench.adapt(loaded.campaign))
     except BeyondBenchError as error:
         for line in error.reasons:
             say(f"{test}: {line}")

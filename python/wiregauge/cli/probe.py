@@ -17,12 +17,12 @@ from wiregauge.cli.whole import AFTER_RUNS
 from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, fail, make_console, say
 
 if TYPE_CHECKING:
-    from wiregauge.benches.hosts import Described
     from wiregauge.cli.progress import ProgressView
     from wiregauge.config import Loaded, Test
-    from wiregauge.lab.hosts import OwnAgent
     from wiregauge.measures import Judgement
     from wiregauge.plan import Campaign
+    from wiregauge.runner.agents.process import AgentProcess
+    from wiregauge.runner.lab.placement import Described
 
 __all__ = ["probe"]
 
@@ -113,11 +113,11 @@ def probe(
     as_json: AsJson = False,
 ) -> None:
     """What it runs is an ordinary test; the run directory holds it, its records and its report."""
-    from wiregauge.benches import BenchError
     from wiregauge.cli.progress import ProgressView
     from wiregauge.config import TestError
-    from wiregauge.lab.hosts import own_agent
-    from wiregauge.master.stopping import leaving_at_second_request
+    from wiregauge.runner import BenchError
+    from wiregauge.runner.lab.hosts import own_agent
+    from wiregauge.runner.stopping import exit_on_second_signal
 
     if count is not None and duration is not None:
         fail("give --count or --duration, not both", BAD_INPUT)
@@ -130,7 +130,7 @@ def probe(
     if join is not None:
         host = joined_host(lab, host, join, name=None, interface=host_interface)
     with contextlib.ExitStack() as ending:
-        ending.enter_context(leaving_at_second_request(INCOMPLETE))
+        ending.enter_context(exit_on_second_signal(INCOMPLETE))
         try:
             own = ending.enter_context(own_agent())
             hosts = _hosts(host, folder, own.address, interface)
@@ -162,10 +162,10 @@ def _bound(text: str) -> tuple[str, str, str]:
 
 def _hosts(name: str, folder: Path | None, own: str, interface: str | None) -> tuple[Described, Described]:
     """This host and the other, described. Raises BenchError where one of them cannot be used."""
-    from wiregauge.benches.hosts import unfit
-    from wiregauge.lab import LabError, read_inventory
-    from wiregauge.lab.hosts import describe, describe_all
-    from wiregauge.lab.inventory import target_of
+    from wiregauge.runner.lab.errors import LabError
+    from wiregauge.runner.lab.hosts import describe, describe_all
+    from wiregauge.runner.lab.inventory import read_inventory, target_of
+    from wiregauge.runner.lab.placement import unfit
 
     lab = opened_lab(folder)
     known = {host.name: host for host in read_inventory(lab.inventory)}
@@ -250,7 +250,7 @@ def _free(name: str) -> Path:
 def _run(
     loaded: Loaded,
     hosts: tuple[Described, Described],
-    own: OwnAgent,
+    own: AgentProcess,
     out: Path,
     troubles: list[str],
     observer: ProgressView,
@@ -258,8 +258,7 @@ def _run(
     realtime: bool,
 ) -> Judgement:
     from wiregauge import runner
-    from wiregauge.benches import BenchError
-    from wiregauge.runner.lab import OnHosts
+    from wiregauge.runner import BenchError, HostsBench
 
     here, other = hosts
 
@@ -267,7 +266,7 @@ def _run(
         del campaign
         return {HERE: here, other.name: other}
 
-    bench = OnHosts(place, realtime=realtime, failures={HERE: own.failure})
+    bench = HostsBench(place, realtime=realtime, failures={HERE: own.failure})
     try:
         with runner.open(bench, observer=observer, told=troubles.append) as trials:
             return trials.run(loaded, out, file=f"{loaded.campaign.name}.xml")

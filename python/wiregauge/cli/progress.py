@@ -19,8 +19,9 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from wiregauge.cli.livetable import live_table, live_text
 from wiregauge.cli.whole import AFTER_RUNS, RUNNING, SIMULATING_S, Whole
-from wiregauge.master import Observer, RunNow
 from wiregauge.plan import Run
+from wiregauge.runner import Observer
+from wiregauge.runner.live.figures import RunNow
 from wiregauge.terminal import is_verbose, say
 
 Clock = Callable[[], float]

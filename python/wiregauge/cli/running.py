@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wiregauge.cli.lookout import (
+from wiregauge.cli.alarms import (
     AlarmTexts,
     CaptureAround,
     DiskSize,
     MetricsAddress,
     OnAlarm,
     check_alarms,
-    lookout_options,
+    monitor_options,
 )
 from wiregauge.cli.options import FIXES, meant
 from wiregauge.cli.shared import (
@@ -209,8 +209,8 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     from wiregauge.cli.progress import ProgressView
-    from wiregauge.master.stopping import leaving_at_second_request
     from wiregauge.records import RunDirectory
+    from wiregauge.runner.stopping import exit_on_second_signal
 
     # An option that would change nothing is a mistake somebody should know of.
     given = {
@@ -221,7 +221,7 @@ def run(
         "lab": lab,
         "wait": _seconds(wait),
         "fix": fix or None,
-        **lookout_options(alarm, on_alarm, metrics, disk, capture_around),
+        **monitor_options(alarm, on_alarm, metrics, disk, capture_around),
     }
     if resume is not None:
         fixed = {"TEST": test, "--out": out, "--bench": bench, "--set": settings, "--seed": seed}
@@ -241,9 +241,9 @@ def run(
     target = out if out is not None else Path(f"{loaded.campaign.name}-run")
     RunDirectory.check_free(target)
     with _refusals(test, opened.name):
-        opened.carried(loaded.campaign)
+        opened.adapt(loaded.campaign)
         opened.enter()
-    with leaving_at_second_request(INCOMPLETE):
+    with exit_on_second_signal(INCOMPLETE):
         with contextlib.ExitStack() as ending:
             if engine != "local":
                 from wiregauge.cluster import OnCluster, connected
@@ -263,8 +263,7 @@ def run(
 @contextlib.contextmanager
 def _refusals(test: Path, bench: str) -> Iterator[None]:
     """Ends the command with what a bench cannot do."""
-    from wiregauge.benches import BenchError
-    from wiregauge.runner import BeyondBenchError
+    from wiregauge.runner import BenchError, BeyondBenchError
 
     try:
         yield
@@ -281,15 +280,15 @@ def _refusals(test: Path, bench: str) -> Iterator[None]:
 
 def _show_dry_run(opened: Bench, test: Path, campaign: Campaign, *, as_json: bool) -> None:
     """Prints what hosts would be told."""
-    from wiregauge.runner import OnHosts
+    from wiregauge.runner import HostsBench
 
-    if not isinstance(opened, OnHosts):
+    if not isinstance(opened, HostsBench):
         fail(
             f"--dry-run has no effect with --bench {opened.name}; leave it out or run with --bench lab",
             BAD_INPUT,
         )
     with _refusals(test, opened.name):
-        show_host_commands(opened.carried(campaign), opened.interfaces, as_json=as_json)
+        show_host_commands(opened.adapt(campaign), opened.interfaces, as_json=as_json)
 
 
 def _seconds(text: str | None) -> float | None:
@@ -306,8 +305,7 @@ def _seconds(text: str | None) -> float | None:
 
 def _opened(chosen: str, given: Mapping[str, object]) -> Bench:
     """The bench of this name, with the options that are not None."""
-    from wiregauge.benches import BenchError
-    from wiregauge.runner import OptionError, bench_named
+    from wiregauge.runner import BenchError, OptionError, bench_named
 
     try:
         return bench_named(chosen, **given)
@@ -323,11 +321,11 @@ def _resumed(
 ) -> int:
     """Makes the runs that a run directory lacks; the exit code. What is `fixed` by the directory may not be given."""
     from wiregauge import runner
-    from wiregauge.benches import BenchError
     from wiregauge.cli.progress import ProgressView
-    from wiregauge.lab import LabError
-    from wiregauge.master.stopping import leaving_at_second_request
     from wiregauge.records import RunDirectory, missing_runs
+    from wiregauge.runner import BenchError
+    from wiregauge.runner.lab.errors import LabError
+    from wiregauge.runner.stopping import exit_on_second_signal
 
     for name, value in fixed.items():
         if value is not None:
@@ -340,7 +338,7 @@ def _resumed(
     troubles: list[str] = []
     try:
         bench.enter()
-        with leaving_at_second_request(INCOMPLETE):
+        with exit_on_second_signal(INCOMPLETE):
             if bench.name == "lab":
                 lab = options["lab"]
                 assert lab is None or isinstance(lab, Path)

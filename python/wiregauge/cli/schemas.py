@@ -13,8 +13,8 @@ COMMANDS: dict[str, str] = {
     "new": "config/new.schema.json",
     "run": _SHOW,
     "probe": _SHOW,
-    "lab status": "lab/status.schema.json",
-    "lab map": "lab/map.schema.json",
+    "lab status": "runner/lab/status.schema.json",
+    "lab map": "runner/lab/map.schema.json",
     "lab fetch": _SHOW,
     "track": _SHOW,
     "show": _SHOW,
@@ -29,7 +29,7 @@ COMMANDS: dict[str, str] = {
     "replay": "replay/replay.schema.json",
     "tsn": "plan/tsn.schema.json",
     "schedule": "scheduling/schedule.schema.json",
-    "doctor": "benches/doctor.schema.json",
+    "doctor": "examining/doctor.schema.json",
     **{
         f"calibrate {kind}": _CALIBRATION
         for kind in ("clocks", "pacing", "generator", "loop", "cable", "linearity", "show")

@@ -66,7 +66,7 @@ def who_plays(text: str) -> str:
     """Refuses somebody who plays no switches."""
     from typing import get_args
 
-    from wiregauge.benches import Switches
+    from wiregauge.runner.benches.netns.order import Switches
 
     known = get_args(Switches)
     if text not in known:

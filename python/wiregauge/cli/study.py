@@ -138,9 +138,9 @@ def study(
                 directory.check_free(directory.place)
                 carried = None
             other = StudyDirectory(beside).beside(chosen) if beside is not None else None
-            from wiregauge.runner import Simulated
+            from wiregauge.runner import SimulatorBench
 
-            if sensitivity and not isinstance(opened, Simulated):
+            if sensitivity and not isinstance(opened, SimulatorBench):
                 fail(
                     "--sensitivity moves a model, and only bench sim has one; leave one of the two out",
                     BAD_INPUT,
@@ -188,8 +188,7 @@ def _opened(name: str, jobs: int | None) -> Bench:
 @contextlib.contextmanager
 def _described() -> Iterator[None]:
     """Ends the command with what a bench cannot do."""
-    from wiregauge.benches import BenchError
-    from wiregauge.runner import BeyondBenchError
+    from wiregauge.runner import BenchError, BeyondBenchError
 
     try:
         yield
@@ -215,13 +214,13 @@ def _carry_out(
     """Carries a study out and shows it; the exit code."""
     from wiregauge import studies
     from wiregauge.cli.progress import ProgressView
-    from wiregauge.master.stopping import leaving_at_second_request
     from wiregauge.records import RunDirectoryError
+    from wiregauge.runner.stopping import exit_on_second_signal
 
     size = carried.size if carried is not None else size
     loaded = studies.load_parts(chosen, size, bench.name)
     for one in loaded.values():
-        bench.carried(one.campaign)
+        bench.adapt(one.campaign)
     bench.enter()
     if carried is None:
         carried = directory.begin(chosen, size, bench.name)
@@ -230,7 +229,7 @@ def _carry_out(
     console = make_console(stderr=True)
     going = _View(console)
     troubles: list[str] = []
-    with leaving_at_second_request(INCOMPLETE):
+    with exit_on_second_signal(INCOMPLETE):
         studies.carry_out(
             carried, loaded, bench, observer=ProgressView(console), going=going, told=troubles.append
         )
@@ -277,8 +276,8 @@ def _move(
     """Moves each parameter; a stop keeps those that were moved."""
     from wiregauge import studies
     from wiregauge.cli.progress import ProgressView
-    from wiregauge.master.stopping import Interrupted
     from wiregauge.runner import DiskError, NothingRunError
+    from wiregauge.runner.stopping import Interrupted
 
     def going(number: int, of: int, name: str) -> None:
         console.print(f"move {number}/{of}  {name}", highlight=False, markup=False, soft_wrap=True)

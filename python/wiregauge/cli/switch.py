@@ -137,9 +137,9 @@ def switch(
     """Every trial is an ordinary test with a run directory of its own. One that was not offered as intended, or is
     INVALID, is repeated once and then counts for nothing. Exit code 4: stopped early, or a test has no result.
     """
-    from wiregauge.benches import BenchError
     from wiregauge.config import TestError
-    from wiregauge.lab import LabError
+    from wiregauge.runner import BenchError
+    from wiregauge.runner.lab.errors import LabError
     from wiregauge.switching import DeviceError, SheetError
 
     try:
@@ -325,13 +325,13 @@ def _measure(
     as_json: bool,
 ) -> int:
     from wiregauge import runner, switching
-    from wiregauge.master.stopping import leaving_at_second_request
     from wiregauge.records import RunDirectoryError
+    from wiregauge.runner.stopping import exit_on_second_signal
 
     troubles: list[str] = []
     virtual = bench.traits.virtual_time
     with (
-        leaving_at_second_request(INCOMPLETE),
+        exit_on_second_signal(INCOMPLETE),
         runner.open(bench, store.place / switching.RUNS, told=troubles.append) as trials,
     ):
         session = switching.Session(

@@ -12,7 +12,6 @@ from typing import Any
 from wiregauge.cluster import tasks
 from wiregauge.cluster.engine import LOOK_S, Cluster, EngineError, connected
 from wiregauge.cluster.merging import merge_entries, merge_tables
-from wiregauge.master.stopping import Interrupted, deaf, stoppable
 from wiregauge.plan import Run, as_json
 from wiregauge.records import RunDirectory, RunDirectoryError
 from wiregauge.records.processing import (
@@ -23,6 +22,7 @@ from wiregauge.records.processing import (
     note_retracked,
     retrack_run,
 )
+from wiregauge.runner.stopping import Interrupted, signals_deferred, stoppable
 
 __all__ = ["retrack", "retrack_on"]
 
@@ -103,7 +103,7 @@ def retrack_on(
                 index, part = waiting.pop(ref)
                 found[index][part] = _result(cluster, ref, index, part)
                 if len(found[index]) == count[index]:
-                    with deaf():
+                    with signals_deferred():
                         _put_together(cluster, directory, index, found.pop(index))
                     tracked(index)
     finally:

@@ -11,11 +11,16 @@ from typing import Any, Final
 from wiregauge.cluster import tasks
 from wiregauge.cluster.engine import LOOK_S, Cluster
 from wiregauge.cluster.storage import StorageError
-from wiregauge.master import Observer, simulate
-from wiregauge.master.simulation import SimulatedRun, SimulationFailed, SimulationStopped, Watch
 from wiregauge.plan import plain
 from wiregauge.records import RunDirectory
-from wiregauge.runner import Simulated
+from wiregauge.runner import Observer, SimulatorBench
+from wiregauge.runner.benches.simulation import (
+    SimulatedRun,
+    SimulationFailed,
+    SimulationStopped,
+    Watch,
+    simulate,
+)
 
 __all__ = ["OnCluster"]
 
@@ -27,7 +32,7 @@ _AHEAD: Final = 4
 """Tasks submitted per processor of the cluster: a cluster that scales grows when some wait."""
 
 
-class OnCluster(Simulated):
+class OnCluster(SimulatorBench):
     """The simulator with its runs on a cluster, at most `jobs` of them at a time if given."""
 
     def __init__(self, cluster: Cluster, *, jobs: int | None = None) -> None:

@@ -25,9 +25,9 @@ import msgspec
 import wiregauge
 from wiregauge import _native
 from wiregauge.cluster.storage import Storage
-from wiregauge.master.simulation import SimulationStopped, simulate_run
 from wiregauge.plan import Run
 from wiregauge.records import RunDirectory
+from wiregauge.runner.benches.simulation import SimulationStopped, simulate_run
 
 __all__ = ["Board", "Place", "Result", "Stored", "look", "simulate", "sweep_away", "track"]
 

@@ -7,8 +7,9 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from wiregauge.benches.base import BenchError, agent_program
 from wiregauge.examining.changes import Change
+from wiregauge.runner import BenchError
+from wiregauge.runner.agent_program import agent_program
 
 __all__ = ["mend_here", "restore_here"]
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeVar
 
-from wiregauge.benches.base import AgentPlace
 from wiregauge.examining.changes import Change
 from wiregauge.examining.facts import Fact
-from wiregauge.lab import Host, Member
-from wiregauge.lab.access import SecureAccess
-from wiregauge.lab.inventory import target_of
-from wiregauge.master.client import Agent, AgentLostError
-from wiregauge.master.rpc import agent_pb2 as pb
+from wiregauge.runner.agents.client import Agent, AgentLostError
+from wiregauge.runner.agents.network import AgentPlace
+from wiregauge.runner.lab.access import SecureAccess
+from wiregauge.runner.lab.authority import Member
+from wiregauge.runner.lab.inventory import Host, target_of
+from wiregauge.runner.rpc import agent_pb2 as pb
 
 __all__ = ["Examined", "examine_all", "mend_all", "restore_all"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from wiregauge.benches import BenchError
 from wiregauge.config import TestError
 from wiregauge.export import ExportError
 from wiregauge.records import RunDirectoryError
+from wiregauge.runner import BenchError
 
 __all__ = ["WiregaugeError", "in_one_class"]
 

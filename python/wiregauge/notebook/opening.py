@@ -85,7 +85,7 @@ def simulate(
     if jobs is not None and jobs < 1:
         raise WiregaugeError(f"jobs = {jobs}: at least one run at a time has to be simulated")
     path = Path(out) if out is not None else Path(f"{loaded.campaign.name}-run")
-    with in_one_class(), runner.open(runner.Simulated(jobs=jobs)) as trials:
+    with in_one_class(), runner.open(runner.SimulatorBench(jobs=jobs)) as trials:
         try:
             judgement = trials.run(loaded, path, file=file)
         except runner.NothingRunError as error:

@@ -11,7 +11,7 @@ from typing import Any
 from wiregauge.plan import Campaign
 from wiregauge.records.directory import utc_now
 
-__all__ = ["begun", "begun_simulated"]
+__all__ = ["begun", "new_simulated_entry"]
 
 
 def begun(index: int, comparable: Iterable[str], *, method: str, uncertainty_ns: float = 0) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def begun(index: int, comparable: Iterable[str], *, method: str, uncertainty_ns:
     }
 
 
-def begun_simulated(plan: Campaign, position: int) -> dict[str, Any]:
+def new_simulated_entry(plan: Campaign, position: int) -> dict[str, Any]:
     """The entry of a simulated run of the plan: its times are the true ones but where a clock has faults of its own."""
     perfect = (node.name for node in plan.network.end_systems.values() if node.clock is None)
     return begun(plan.runs[position].index, perfect, method="simulated")

@@ -9,7 +9,7 @@ from typing import Any
 
 from wiregauge.records.adding import add_spooled, is_stored
 from wiregauge.records.directory import RunDirectory, utc_now
-from wiregauge.records.entry import begun_simulated
+from wiregauge.records.entry import new_simulated_entry
 from wiregauge.records.errors import UnfinishedError, UnwritableError
 from wiregauge.records.integrity import describe
 from wiregauge.records.processing import TRACKING, process_run, read_tracking, retrack_run
@@ -27,7 +27,7 @@ def _enter_spooled(directory: RunDirectory) -> None:
     entered = {run["index"] for run in directory.runs}
     for position, index in enumerate(run.index for run in directory.plan.runs):
         if index not in entered and (directory.segments(index) or directory.record_files(index)):
-            directory.runs.append(begun_simulated(directory.plan, position))
+            directory.runs.append(new_simulated_entry(directory.plan, position))
     directory.runs.sort(key=lambda run: int(run["index"]))
 
 

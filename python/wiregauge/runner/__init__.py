@@ -11,26 +11,28 @@ An `Observer` receives the progress of trials.
 
 from __future__ import annotations
 
-from wiregauge.master import Observer
-from wiregauge.runner.bench import Bench, BeyondBenchError
+from wiregauge.runner.bench import Bench, BenchError, BeyondBenchError, Fact
+from wiregauge.runner.benches.hosts import HostsBench
+from wiregauge.runner.benches.netns.bench import NetnsBench
+from wiregauge.runner.benches.simulator import SimulatorBench
 from wiregauge.runner.fetching import fetch
-from wiregauge.runner.lab import OnHosts
-from wiregauge.runner.live import Live
+from wiregauge.runner.observer import Observer
 from wiregauge.runner.registry import BENCHES, OptionError, bench_named, options_of
-from wiregauge.runner.simulated import Simulated
 from wiregauge.runner.trials import DiskError, NothingRunError, Trials, judged, open  # noqa: A004 - as trials.open says
 
 __all__ = [
     "BENCHES",
     "Bench",
+    "BenchError",
     "BeyondBenchError",
     "DiskError",
-    "Live",
+    "Fact",
+    "HostsBench",
+    "NetnsBench",
     "NothingRunError",
     "Observer",
-    "OnHosts",
     "OptionError",
-    "Simulated",
+    "SimulatorBench",
     "Trials",
     "bench_named",
     "fetch",

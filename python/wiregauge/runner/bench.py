@@ -1,20 +1,36 @@
 """The interface of benches, which make records from a plan.
 
-A new bench is a class like `Simulated`, in a file of its own, and a line in the registry.
+A new bench is a class like `SimulatorBench`, in a file of its own, and a line in the registry.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from wiregauge.benches import BenchError, Fact, Findings
-from wiregauge.master import Observer
 from wiregauge.plan import Campaign
 from wiregauge.records import RunDirectory, Traits
+from wiregauge.runner.observer import Observer
 
-__all__ = ["Bench", "BeyondBenchError"]
+__all__ = ["Bench", "BenchError", "BeyondBenchError", "Fact", "Findings"]
+
+Findings = dict[str, Any]
+"""The content of `wiregauge-agent doctor --json`: `host`, `findings`, `interfaces` and `facts`."""
+
+
+class BenchError(Exception):
+    """This machine cannot run the bench; the text says what is missing and the cure."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A fact about the bench that a reader of the results must know."""
+
+    name: str
+    value: str
+    note: str = ""
 
 
 class BeyondBenchError(BenchError):
@@ -32,12 +48,12 @@ class Bench(ABC):
     traits: Traits
 
     @classmethod
-    def here(cls, found: Findings) -> tuple[bool, str, str]:
+    def availability(cls, found: Findings) -> tuple[bool, str, str]:
         """Whether it works on the machine that `doctor` examined, the wording, and the cure where it does not."""
         del found
         return True, "", ""
 
-    def carried(self, campaign: Campaign) -> Campaign:
+    def adapt(self, campaign: Campaign) -> Campaign:
         """The campaign adapted to this bench. Raises BeyondBenchError for one that it cannot run."""
         return campaign
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from wiregauge.records import RunDirectory, RunDirectoryError, add_spooled, recover
 
 if TYPE_CHECKING:
-    from wiregauge.lab import Host, Member
-    from wiregauge.master.client import Agent
+    from wiregauge.runner.agents.client import Agent
+    from wiregauge.runner.lab.authority import Member
+    from wiregauge.runner.lab.inventory import Host
 
 __all__ = ["fetch"]
 
@@ -24,7 +25,8 @@ def fetch(
     error. Raises LabError, RunDirectoryError.
     """
     # gRPC, imported with it, is needed only by commands that talk to agents
-    from wiregauge.lab import Lab, read_inventory, usual_lab
+    from wiregauge.runner.lab.authority import Lab
+    from wiregauge.runner.lab.inventory import inventory_file, read_inventory
 
     directory = RunDirectory.open(place)
     name = directory.manifest.get("campaign")
@@ -34,7 +36,7 @@ def fetch(
         )
     recover(directory)
     directory = RunDirectory.open(place)
-    file = lab / "lab.toml" if lab is not None and lab.is_dir() else lab or usual_lab() / "lab.toml"
+    file = inventory_file(lab)
     hosts, member = read_inventory(file), Lab(file.parent).member()
     directory.hold()
     try:
@@ -63,9 +65,9 @@ def _fetched(
     told: Callable[[str], object],
     needed: frozenset[str],
 ) -> Sequence[int]:
-    from wiregauge.lab import LabError
-    from wiregauge.lab.hosts import agent_of
-    from wiregauge.master.client import AgentLostError
+    from wiregauge.runner.agents.client import AgentLostError
+    from wiregauge.runner.lab.errors import LabError
+    from wiregauge.runner.lab.hosts import agent_of
 
     entries = {entry["index"]: entry for entry in directory.runs}
     (directory.root / "spool").mkdir(mode=0o700, exist_ok=True)
@@ -92,8 +94,8 @@ def _from_host(
     directory: RunDirectory, name: str, host: str, agent: Agent, entries: Mapping[int, dict[str, Any]]
 ) -> set[int]:
     """Adds the records that one host holds, and removes them there; returns the runs' indexes."""
-    from wiregauge.lab import LabError
-    from wiregauge.master.collecting import Collected
+    from wiregauge.runner.agents.collecting import Collected
+    from wiregauge.runner.lab.errors import LabError
 
     runs = set()
     for one in agent.kept(name):

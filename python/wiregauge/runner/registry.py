@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import inspect
 
-from wiregauge.benches import BenchError
-from wiregauge.runner.bench import Bench
-from wiregauge.runner.lab import LabBench
-from wiregauge.runner.live import Live
-from wiregauge.runner.simulated import Simulated
+from wiregauge.runner.bench import Bench, BenchError
+from wiregauge.runner.benches.lab import LabBench
+from wiregauge.runner.benches.netns.bench import NetnsBench
+from wiregauge.runner.benches.simulator import SimulatorBench
 
 __all__ = ["BENCHES", "OptionError", "bench_named", "options_of"]
 
 BENCHES: dict[str, type[Bench]] = {
-    Simulated.name: Simulated,
-    Live.name: Live,
+    SimulatorBench.name: SimulatorBench,
+    NetnsBench.name: NetnsBench,
     LabBench.name: LabBench,
 }
 

@@ -14,16 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wiregauge._version import __version__
-from wiregauge.benches import BenchError, Fact
 from wiregauge.config import Loaded, load
-from wiregauge.master import Observer
-from wiregauge.master.stopping import Interrupted, stoppable
 from wiregauge.plan import Campaign, plain
 from wiregauge.records import RunDirectory, RunDirectoryError, resumed
 from wiregauge.records.directory import SCHEMA, utc_now
-from wiregauge.runner.bench import Bench
-from wiregauge.runner.host import host_facts
+from wiregauge.runner.bench import Bench, BenchError, Fact
+from wiregauge.runner.host_facts import host_facts
+from wiregauge.runner.observer import Observer
 from wiregauge.runner.registry import bench_named
+from wiregauge.runner.stopping import Interrupted, stoppable
 
 if TYPE_CHECKING:
     from wiregauge.config import Test
@@ -103,7 +102,7 @@ class Trials:
         loaded = (
             load(test) if isinstance(test, Path) else test if isinstance(test, Loaded) else test.compile()
         )
-        campaign = self._bench.carried(loaded.campaign)
+        campaign = self._bench.adapt(loaded.campaign)
         name = file or (str(test) if isinstance(test, Path) else f"{campaign.name}.xml")
         manifest = self._manifest(campaign, name, loaded)
         if calibrations is not None:
@@ -113,7 +112,7 @@ class Trials:
     def resume(self, place: Path) -> Judgement:
         """Makes the runs that a run directory lacks, and judges it. Raises as `run` does."""
         campaign = RunDirectory.open(place).plan
-        if self._bench.carried(campaign) != campaign:
+        if self._bench.adapt(campaign) != campaign:
             raise RunDirectoryError(
                 f"{place}: its hosts or interfaces have other addresses than when its campaign began; run the test anew"
             )

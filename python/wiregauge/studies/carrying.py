@@ -12,11 +12,11 @@ from wiregauge import report, runner
 from wiregauge._version import __version__
 from wiregauge.config import Loaded, TestError, load
 from wiregauge.files.whole import cure_for, move_folder
-from wiregauge.master.stopping import Interrupted, stoppable
 from wiregauge.measures import Judgement
 from wiregauge.records import RunDirectory, RunDirectoryError, missing_runs, recover
 from wiregauge.records.directory import utc_now
 from wiregauge.runner import Bench, DiskError, NothingRunError, Observer, Trials
+from wiregauge.runner.stopping import Interrupted, stoppable
 from wiregauge.studies.beside import Beside
 from wiregauge.studies.declaring import Part, Study
 from wiregauge.studies.results import Results

@@ -18,10 +18,10 @@ from wiregauge import runner
 from wiregauge._version import __version__
 from wiregauge.config import Loaded
 from wiregauge.files import ForeignFileError, cure_for, write_whole
-from wiregauge.master.stopping import Interrupted, stoppable
 from wiregauge.measures import Judgement
 from wiregauge.records import RunDirectoryError
 from wiregauge.runner import Bench, Observer, Trials
+from wiregauge.runner.stopping import Interrupted, stoppable
 from wiregauge.studies.carrying import Carried, load_parts
 from wiregauge.studies.declaring import Key, Study
 from wiregauge.studies.laying import ItemResult, Laid, lay

@@ -362,7 +362,7 @@ class Bench:
         A network of real frames is set up for the paths of its first trial, and this one has all of them. Raises
         BenchError where a port does not reach another.
         """
-        from wiregauge.benches import BenchError
+        from wiregauge.runner import BenchError
 
         used = range(min(len(self._device.ports), _PORTS))
         ways = tuple(Stream(a, b, 100, 512) for a in used for b in used if a != b)
@@ -381,8 +381,8 @@ class Bench:
 
     def _run(self, trial: Trial, name: str) -> Judgement:
         """Runs a trial. Raises StopError where it was stopped, BeyondError where the bench cannot make it."""
-        from wiregauge.master.stopping import Interrupted
         from wiregauge.runner import BeyondBenchError, NothingRunError
+        from wiregauge.runner.stopping import Interrupted
 
         place = self._place / name
         try:

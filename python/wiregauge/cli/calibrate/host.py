@@ -111,9 +111,9 @@ def host(
 
 def _run(test: Any, bench: str, machine: Host, place: Path) -> Judgement:
     from wiregauge import runner
-    from wiregauge.benches import BenchError
     from wiregauge.calibrate.errors import BenchMissingError
     from wiregauge.cli.progress import ProgressView
+    from wiregauge.runner import BenchError
 
     period_ps(test)
     opened = entered(bench, machine)

@@ -23,10 +23,10 @@ from wiregauge.cli.shared import AsJson, bench_name
 from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, fail, make_console, print_table, say
 
 if TYPE_CHECKING:
-    from wiregauge.benches import HostInterface
     from wiregauge.calibrate.runs import Outcome
     from wiregauge.config import Test
     from wiregauge.runner import Bench
+    from wiregauge.runner.benches.netns.lent import HostInterface
 
 
 class Protocol(StrEnum):
@@ -155,8 +155,7 @@ def told() -> Iterator[None]:
 
 def entered(name: str, host: Host, *, interfaces: str | None = None, line_bps: int = 0) -> Bench:
     """The bench of that name; netns goes on inside an enclosure, and what comes before is done twice."""
-    from wiregauge.benches import BenchError
-    from wiregauge.runner import Live, bench_named, options_of
+    from wiregauge.runner import BenchError, NetnsBench, bench_named, options_of
 
     taken = options_of(name)
     if interfaces is not None and (host.rootless or "interfaces" not in taken):
@@ -169,7 +168,7 @@ def entered(name: str, host: Host, *, interfaces: str | None = None, line_bps: i
     }
     try:
         bench = bench_named(name, **{option: value for option, value in options.items() if option in taken})
-        if isinstance(bench, Live) and bench.lent is not None:
+        if isinstance(bench, NetnsBench) and bench.lent is not None:
             _of_rate(bench.lent, line_bps)
         bench.enter()
     except BenchError as error:

@@ -1,0 +1,174 @@
+"""Options of `run` that look at a run while it goes on: alarms, what they bring about, the endpoint, the disk."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from wiregauge.terminal import BAD_INPUT, fail
+
+if TYPE_CHECKING:
+    from wiregauge.plan import Campaign
+
+__all__ = [
+    "AlarmTexts",
+    "CaptureAround",
+    "DiskSize",
+    "MetricsAddress",
+    "OnAlarm",
+    "check_alarms",
+    "monitor_options",
+]
+
+AlarmTexts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--alarm",
+        metavar="'MEASURE <= VALUE'",
+        help="netns, lab: raise an alarm where a live figure of a flow is beyond this, for example 'lost <= 0' or "
+        "'latency.max <= 2ms'; repeatable.",
+        show_default=False,
+    ),
+]
+OnAlarm = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--on-alarm",
+        metavar="exit|COMMAND",
+        help="With --alarm: end the run, or start a command that gets the alarm as JSON on its standard input; "
+        "repeatable.",
+        show_default="print a line",
+    ),
+]
+MetricsAddress = Annotated[
+    str | None,
+    typer.Option(
+        "--metrics",
+        metavar="[ADDRESS:]PORT",
+        help="netns, lab: serve live figures in the OpenMetrics format, at 127.0.0.1 unless an address is given.",
+        show_default=False,
+    ),
+]
+DiskSize = Annotated[
+    str | None,
+    typer.Option(
+        "--disk",
+        metavar="SIZE",
+        help="netns: end the run before its directory comes to more than this, for example 10GB.",
+        show_default="the disk",
+    ),
+]
+CaptureAround = Annotated[
+    str | None,
+    typer.Option(
+        "--capture-around",
+        metavar="TIME",
+        help="netns, lab, with --alarm: captures of the test keep the frames only that came so long before an alarm or "
+        "after it, for example 10s.",
+        show_default="every frame",
+    ),
+]
+_LONGEST_AROUND_S: Final = 600.0
+
+
+def monitor_options(
+    alarm: Sequence[str] | None,
+    on_alarm: Sequence[str] | None,
+    metrics: str | None,
+    disk: str | None,
+    capture_around: str | None,
+) -> dict[str, Any]:
+    """What was given, read; None where nothing was."""
+    from wiregauge.runner.live.alarms import AlarmError, AlarmLimit
+
+    try:
+        limits = [AlarmLimit.read(text) for text in alarm] if alarm else None
+    except AlarmError as error:
+        fail(f"--alarm {error}", BAD_INPUT)
+    if on_alarm and not limits:
+        fail("--on-alarm has an effect with --alarm only; say what to look at, or leave it out", BAD_INPUT)
+    for action in on_alarm or ():
+        _check_action(action)
+    return {
+        "alarm": limits,
+        "on_alarm": list(on_alarm) if on_alarm else None,
+        "metrics": _address(metrics),
+        "disk": _bytes(disk),
+        "capture_around": _around(capture_around, limits),
+    }
+
+
+def check_alarms(limits: Any, campaign: Campaign, capture_around: Any = None) -> None:
+    """An alarm that no flow can raise is a mistake somebody should know of, and so is a time without captures."""
+    if capture_around is not None and not any(run.captures for run in campaign.runs):
+        fail(
+            "--capture-around: this test captures nothing; give it a <capture>, or leave the option out",
+            BAD_INPUT,
+        )
+    for limit in limits or ():
+        if not any(limit.is_of(run) for run in campaign.runs):
+            fail(
+                f"--alarm '{limit.written}': no flow of this test has live figures of {limit.measure}; relayed flows "
+                "have rtt, others latency unless their sender is paced by gap",
+                BAD_INPUT,
+            )
+
+
+def _check_action(action: str) -> None:
+    if action == "exit":
+        return
+    try:
+        words = shlex.split(action)
+    except ValueError as error:
+        fail(f"--on-alarm '{action}': {error}; close what is open", BAD_INPUT)
+    if not words or shutil.which(words[0]) is None:
+        fail(
+            f"--on-alarm '{action}': there is no such program; write exit, or a command and its words",
+            BAD_INPUT,
+        )
+
+
+def _address(text: str | None) -> tuple[str, int] | None:
+    if text is None:
+        return None
+    from wiregauge.runner.live.endpoint import EndpointError, address_of
+
+    try:
+        return address_of(text)
+    except EndpointError as error:
+        fail(f"--metrics {error}", BAD_INPUT)
+
+
+def _around(text: str | None, limits: object) -> float | None:
+    if text is None:
+        return None
+    from wiregauge.plan.quantity import QuantityError, time_ns
+
+    if not limits:
+        fail(
+            "--capture-around has an effect with --alarm only; say what to look at, or leave it out",
+            BAD_INPUT,
+        )
+    try:
+        around_s = time_ns(text) / 1e9
+    except QuantityError as error:
+        fail(f"--capture-around {error}", BAD_INPUT)
+    if not 0 < around_s <= _LONGEST_AROUND_S:
+        fail(f"--capture-around {text}: write a time above 0 and up to 10min", BAD_INPUT)
+    return around_s
+
+
+def _bytes(text: str | None) -> int | None:
+    if text is None:
+        return None
+    from wiregauge.plan.quantity import QuantityError
+    from wiregauge.runner.live.disk import size_of
+
+    try:
+        return size_of(text)
+    except QuantityError as error:
+        fail(f"--disk {error}", BAD_INPUT)

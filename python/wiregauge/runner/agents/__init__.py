@@ -1,0 +1,1 @@
+"""The testmaster: makes the runs of a plan on agents."""

@@ -1,0 +1,1 @@
+"""The benches, one class each, and what each cannot carry."""

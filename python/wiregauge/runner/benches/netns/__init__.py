@@ -1,0 +1,1 @@
+"""The bench of this machine's network namespaces."""
