@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wiregauge._version import __version__
-from wiregauge.config import Loaded, load
 from wiregauge.plan import Campaign, plain
 from wiregauge.records import RunDirectory, RunDirectoryError, resumed
 from wiregauge.records.directory import SCHEMA, utc_now
@@ -25,7 +24,7 @@ from wiregauge.runner.registry import bench_named
 from wiregauge.runner.stopping import Interrupted, stoppable
 
 if TYPE_CHECKING:
-    from wiregauge.config import Test
+    from wiregauge.config import Loaded, Test
 
     # Imported once there is something to judge: it is heavy, and not needed while frames travel.
     from wiregauge.measures import Judgement
@@ -97,6 +96,9 @@ class Trials:
         Raises TestError; BeyondBenchError; NothingRunError; RunDirectoryError where no directory can be created,
         DiskError where it cannot be written.
         """
+        # Not needed by the programs of a bench, which import this package as well.
+        from wiregauge.config import Loaded, load
+
         if self._stopped is not None:
             raise Interrupted(self._stopped)
         loaded = (
