@@ -37,12 +37,14 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import asdict
 from pyroute2 import netns
 
 from benchmarks import table
 from wiregauge import __version__
 from wiregauge.config import load
 from wiregauge.plan import Run
+from wiregauge.records.reported import AgentReport, Intake, known
 from wiregauge.runner.agent_program import agent_program
 from wiregauge.runner.agents.client import Agent
 from wiregauge.runner.agents.network import AgentPlace
@@ -127,9 +129,9 @@ class Way:
         """Ends what was started."""
 
     @contextlib.contextmanager
-    def carrying(self, **_plan: Any) -> Iterator[dict[str, Any]]:
+    def carrying(self, **_plan: Any) -> Iterator[list[AgentReport]]:
         """Runs the network during the block; its report is available afterwards."""
-        yield {}
+        yield [AgentReport()]
 
     def received(self) -> int:
         """Frames that have arrived at the receiver's interface."""
@@ -155,19 +157,20 @@ class Way:
     def carries(self, rate: float, backend: str) -> float | None:
         """The rate of arrivals if none was lost at an offered rate, frames per second; else None."""
         count = int(rate * SECONDS)
-        with self.carrying() as report:
+        with self.carrying() as ended:
             before = self.received()
             sent = self.generate(count, 1e9 / rate, "rate", backend=backend)
             time.sleep(0.05)
             came = self.received() - before
-        lost = report.get("records_dropped", 0) + (report.get("intake") or {}).get("lost", 0)
-        if came != count or lost:
+        (report,) = ended
+        intake = report.intake or Intake()
+        if came != count or known(report.records_dropped) + intake.lost:
             return None
-        if (cost := report.get("cost")) is not None and sent["rate"] > self.cost_at:
+        if report.cost is not None and sent["rate"] > self.cost_at:
             # The frames of the test and those of the host.
             self.cost_at, self.cost = (
                 sent["rate"],
-                {part: ns / report["intake"]["frames"] for part, ns in cost.items()},
+                {part: ns / intake.frames for part, ns in asdict(report.cost).items()},
             )
         return float(sent["rate"])
 
@@ -298,12 +301,12 @@ class Model(Way):
         """Frames and ns of the core for each of them, of the runs that lost none."""
 
     @contextlib.contextmanager
-    def carrying(self, **plan: Any) -> Iterator[dict[str, Any]]:
+    def carrying(self, **plan: Any) -> Iterator[list[AgentReport]]:
         campaign = self.scenario(rate="10Gbit/s", **plan)
         run: Run = msgspec.structs.replace(campaign.runs[0], index=self.runs)
         self.runs += 1
         agent = Agent(self.place)
-        report: dict[str, Any] = {}
+        ended: list[AgentReport] = []
         try:
             agent.hello(__version__, 60_000)
             agent.prepare(campaign.network, run, 1, {})
@@ -311,19 +314,19 @@ class Model(Way):
             agent.announce(epoch)
             agent.start(epoch)
             time.sleep(0.15)
-            yield report
-            report.update(agent.finish(abort=True, seconds=60.0))
+            yield ended
+            ended.append(agent.finish(abort=True, seconds=60.0).report)
         finally:
             agent.release()
             agent.close()
 
     def gates(self) -> float:
         """p99 of the lateness of frames against the model's times, ns."""
-        with self.carrying(gates=GATES) as report:
+        with self.carrying(gates=GATES) as ended:
             self.generate(CYCLES, CYCLE_NS, "rate")
             time.sleep(0.05)
-        (release,) = (one for one in report["releases"] if one["end_system"] == self.b)
-        return float(release["p99_ns"])
+        (release,) = (one for one in ended[0].releases if one.end_system == self.b)
+        return float(release.p99_ns)
 
     def close(self) -> None:
         self.bench.leave()

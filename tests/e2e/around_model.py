@@ -11,6 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from msgspec import to_builtins
+
 from wiregauge.config import load
 from wiregauge.runner.benches.netns.bench import NetnsBench
 from wiregauge.runner.benches.netns.enclosure import ENCLOSED
@@ -25,7 +27,7 @@ def main() -> None:
     os.environ[ENCLOSED] = "1"
     bench = NetnsBench(switches="model")
     bench.build(load(Path(sys.argv[1])).campaign)
-    told: dict[str, object] = {"ports": bench.first_ports()}
+    told: dict[str, object] = {"ports": to_builtins(bench.first_ports())}
     for space in sorted(place.name for place in Path("/run/netns").iterdir()):
         if space.startswith("."):
             continue

@@ -50,7 +50,7 @@ def sweep(place: str, text: str, engine: str, storage: str | None) -> None:
 def track(place: str, engine: str, parts: int | None, storage: str | None, adopt: bool = False) -> None:
     """Tracks all runs of a directory again; prints which."""
     directory = RunDirectory.open(Path(place))
-    runs = [run["index"] for run in directory.runs]
+    runs = directory.run_indices
     done: list[int] = []
     options: dict[str, Any] = {"parts": parts, "storage": storage, "adopt": adopt}
     stopped = retrack(directory, runs, engine, **options, tracked=done.append)

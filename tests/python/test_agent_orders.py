@@ -180,7 +180,7 @@ def test_a_refused_run_leaves_nothing_and_spoils_nothing(tmp_path: Path, serve: 
 
 def test_an_agent_says_what_reading_its_clock_costs(tmp_path: Path, serve: Serve) -> None:
     """As a number of ns: the testmaster puts it into the manifest, and the error of timestamps rests on it."""
-    said = serve(spool_of(tmp_path)).hello("test", 60_000)["host"]["clock-read-ns"]
+    said = serve(spool_of(tmp_path)).hello("test", 60_000).host["clock-read-ns"]
     assert said.isdecimal()
 
 

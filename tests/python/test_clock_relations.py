@@ -17,7 +17,7 @@ from wiregauge.measures.metrics.judgement import Grade
 from wiregauge.measures.metrics.measured_clock import ClockResult
 from wiregauge.measures.validity.clock_methods import agreeing
 from wiregauge.plan import NETWORK, Campaign
-from wiregauge.records.reported import ClockOffset, RunEntry
+from wiregauge.records.reported import AgentReport, ClockOffset, RunEntry
 from wiregauge.runner.agents.client import ClockRelation
 from wiregauge.runner.agents.clock_relations import ClockRelations
 from wiregauge.runner.clocks.relation import PtpRelation
@@ -66,8 +66,8 @@ def related(plan: Campaign, mac: PlantedAgent, sensor: PlantedAgent, **keeper: A
     return ClockRelations(agents, planted, plan)
 
 
-def entry() -> dict[str, Any]:
-    return {"agents": {"mac": {}, "sensor": {}}, "epoch_realtime_ns": time.time_ns() - 10**9}
+def entry() -> RunEntry:
+    return RunEntry(agents={"mac": None, "sensor": None}, epoch_realtime_ns=time.time_ns() - 10**9)
 
 
 def test_a_start_is_announced_by_ptp_where_it_knows_better(plan: Campaign) -> None:
@@ -77,8 +77,8 @@ def test_a_start_is_announced_by_ptp_where_it_knows_better(plan: Campaign) -> No
     # Both begin at one instant of the reference, wherever this host sees it.
     assert sensor.clock.offset_ns - mac.clock.offset_ns == -1_500
     assert relations.after(entry()) == {
-        "mac": {"offset_ns": 0, "uncertainty_ns": 0.0, "method": "ptp"},
-        "sensor": {"offset_ns": 0, "uncertainty_ns": 900.0, "method": "ptp"},
+        "mac": ClockOffset(0, 0.0, "ptp"),
+        "sensor": ClockOffset(0, 900.0, "ptp"),
     }
 
 
@@ -87,8 +87,8 @@ def test_where_ptp_lost_sight_of_the_run_the_control_connection_bounds_it(plan: 
     relations = related(plan, mac, sensor, bounds={})
     assert relations.choose() is None
     after = relations.after(entry())
-    assert {one["method"] for one in after.values()} == {"control-connection"}
-    assert after["sensor"]["uncertainty_ns"] >= 150_000
+    assert {one.method for one in after.values()} == {"control-connection"}
+    assert (after["sensor"].uncertainty_ns or 0) >= 150_000
 
 
 def test_a_control_connection_that_knows_better_is_kept(plan: Campaign) -> None:
@@ -96,7 +96,7 @@ def test_a_control_connection_that_knows_better_is_kept(plan: Campaign) -> None:
     relations = related(plan, mac, sensor)
     assert relations.choose() is None
     assert sensor.clock == ClockRelation(-1_400, 100)
-    assert relations.after(entry())["sensor"]["method"] == "control-connection"
+    assert relations.after(entry())["sensor"].method == "control-connection"
 
 
 def test_a_clock_that_counts_tai_contradicts_the_control_connection(plan: Campaign) -> None:
@@ -105,7 +105,7 @@ def test_a_clock_that_counts_tai_contradicts_the_control_connection(plan: Campai
     why = relations.choose()
     assert why is not None
     assert "PTP sees the clock of sensor -1.5 µs ahead of mac" in why
-    assert relations.after(entry())["sensor"]["method"] == "control-connection"
+    assert relations.after(entry())["sensor"].method == "control-connection"
 
 
 def test_a_reference_that_starts_by_its_own_clock_cannot_vouch_for_one_that_does_not(plan: Campaign) -> None:
@@ -155,11 +155,13 @@ def test_a_host_that_plays_the_network_is_related_as_end_systems_are(plan: Campa
     relations = ClockRelations(agents, None, plan)
     assert relations.choose() is None
     assert NETWORK not in relations.after(entry()), "it left no report"
-    after = relations.after(entry() | {"network": {}})
-    assert after[NETWORK]["method"] == "control-connection"
-    assert after[NETWORK]["uncertainty_ns"] >= 500
+    played = entry()
+    played.network = AgentReport()
+    after = relations.after(played)
+    assert after[NETWORK].method == "control-connection"
+    assert (after[NETWORK].uncertainty_ns or 0) >= 500
     network.place.own_clock = False
-    assert relations.after(entry() | {"network": {}})[NETWORK]["uncertainty_ns"] == 0
+    assert relations.after(played)[NETWORK].uncertainty_ns == 0
 
 
 def test_times_at_switches_are_by_a_clock_of_their_own() -> None:

@@ -21,6 +21,7 @@ from wiregauge.cli.livetable import MOST_ROWS, live_table, live_text
 from wiregauge.config import load
 from wiregauge.plan import Campaign
 from wiregauge.plan.quantity import QuantityError
+from wiregauge.records.reported import RunEntry
 from wiregauge.runner import BenchError
 from wiregauge.runner.live.alarms import MEASURES, MOST_KEPT, AlarmError, AlarmExit, AlarmLimit, Alarms
 from wiregauge.runner.live.disk import DiskBound, DiskExit, needed_bytes, room, size_of
@@ -275,6 +276,11 @@ def test_a_command_that_fails_is_told(tmp_path: Path) -> None:
     assert (hook.started, hook.failed, hook.reason) == (1, 1, "it ended with code 3")
 
 
+def alarms_of(entry: RunEntry) -> dict[str, Any]:
+    assert entry.alarms is not None
+    return entry.alarms
+
+
 def test_an_alarm_ends_the_run_where_that_is_asked_for_and_stands_in_its_entry(tmp_path: Path) -> None:
     monitor = AlarmMonitor([AlarmLimit.read("lost <= 0")], ["exit"])
     monitor.run_begins()
@@ -286,14 +292,14 @@ def test_an_alarm_ends_the_run_where_that_is_asked_for_and_stands_in_its_entry(t
         monitor.look(now(2.0, lost=7, dropped=9), 0.2, lines.append)
     assert len(lines) == 1
     assert "the instrument lost 9 records" in lines[0]
-    entry: dict[str, Any] = {}
+    entry = RunEntry()
     monitor.run_ends(entry)
-    assert entry["alarms"]["exit"]
-    assert entry["alarms"]["incidents"][0]["worst"] == 7
+    assert alarms_of(entry)["exit"]
+    assert alarms_of(entry)["incidents"][0]["worst"] == 7
     monitor.run_begins()
-    other: dict[str, Any] = {}
+    other = RunEntry()
     monitor.run_ends(other)
-    assert other["alarms"]["raised"] == 0
+    assert alarms_of(other)["raised"] == 0
 
 
 def test_what_surrounds_an_alarm_is_kept_as_long_as_it_goes_on() -> None:
@@ -311,29 +317,29 @@ def test_what_surrounds_an_alarm_is_kept_as_long_as_it_goes_on() -> None:
     for at, lost in ((1.0, 0), (2.0, 1), (3.0, 2), (4.0, 2), (5.0, 2), (40.0, 2), (41.0, 3)):
         second(at, lost)
     assert asked == [(0.0, 5.0), (0.0, 6.0), (33.5, 44.0)]
-    entry: dict[str, Any] = {}
+    entry = RunEntry()
     monitor.run_ends(entry)
-    assert entry["alarms"]["around_s"] == 3.0
-    assert entry["alarms"]["kept"] == [[0.0, 6.0], [33.5, 44.0]]
+    assert alarms_of(entry)["around_s"] == 3.0
+    assert alarms_of(entry)["kept"] == [[0.0, 6.0], [33.5, 44.0]]
     # Anew with each run; and nobody is asked without the option.
     monitor.run_begins()
     monitor.run_ends(entry)
-    assert entry["alarms"]["kept"] == []
+    assert alarms_of(entry)["kept"] == []
     plain = AlarmMonitor([AlarmLimit.read("lost <= 0")])
     plain.run_begins()
     plain.look(now(2.0, lost=7), 0.2, lambda _: None, lambda *_: pytest.fail("nobody asked for it"))
     assert plain.hold_s is None
     plain.run_ends(entry)
-    assert "kept" not in entry["alarms"]
+    assert "kept" not in alarms_of(entry)
 
 
 def test_a_run_without_alarms_keeps_no_word_of_them() -> None:
     monitor = AlarmMonitor()
     monitor.run_begins()
     monitor.look(now(2.0, lost=7), 0.2, pytest.fail)
-    entry: dict[str, Any] = {}
+    entry = RunEntry()
     monitor.run_ends(entry)
-    assert entry == {}
+    assert entry.alarms is None
 
 
 def test_of_many_flows_some_alarms_get_a_line(plan: Campaign) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 from rich.console import Console
 
@@ -27,13 +28,14 @@ from wiregauge.measures.validity.network_error import network_error
 from wiregauge.plan import NETWORK, NETWORK_NODE
 from wiregauge.records import RunDirectory
 from wiregauge.records.gaps import gaps_of
+from wiregauge.records.reported import Intake, LoadFate, ReleaseReport, RunEntry
 from wiregauge.report.write import write
 from wiregauge.results import judge, show_json
 from wiregauge.results.show_text import show_text
-from wiregauge.runner.agents.campaign import _take_up_network
-from wiregauge.runner.agents.client import Agent, report_as_dict
+from wiregauge.runner.agents.client import Agent
 from wiregauge.runner.agents.network import AgentPlace
 from wiregauge.runner.agents.pool import AgentPool
+from wiregauge.runner.agents.reports import finished_run
 from wiregauge.runner.agents.stream_trials import try_streams
 from wiregauge.runner.agents.watching import watch
 from wiregauge.runner.rpc import agent_pb2 as pb
@@ -202,22 +204,19 @@ def test_what_the_network_leaves_comes_to_the_places_of_a_simulation(tmp_path: P
 
 def test_a_report_says_of_the_network_what_only_the_network_has() -> None:
     release = pb.PortRelease(end_system="a", frames=3, p999_ns=4000, max_ns=5000, access="af_xdp")
-    report = report_as_dict(pb.AgentReport(releases=[release], intake=pb.ArrivalIntake(frames=4, moved=1)))
-    assert report["intake"] == {"frames": 4, "moved": 1, "most_moved_ns": 0, "lost": 0}
-    assert report["releases"] == [
-        {
-            "end_system": "a",
-            "frames": 3,
-            "p50_ns": 0,
-            "p99_ns": 0,
-            "p999_ns": 4000,
-            "max_ns": 5000,
-            "undelivered": 0,
-            "access": "af_xdp",
-        }
-    ]
+    told = pb.AgentReport(releases=[release], intake=pb.ArrivalIntake(frames=4, moved=1))
+    report = finished_run(told).report
+    assert report.intake == Intake(frames=4, moved=1)
+    assert report.releases == (ReleaseReport("a", 3, p999_ns=4000, max_ns=5000, access="af_xdp"),)
+    assert report.foreign == ()
     of_network = {"releases", "intake", "captures", "foreign", "overlong"}
-    assert not of_network & report_as_dict(pb.AgentReport()).keys()
+    assert not of_network & msgspec.to_builtins(finished_run(pb.AgentReport()).report).keys()
+
+
+def entered(report: pb.AgentReport) -> RunEntry:
+    entry = RunEntry()
+    finished_run(report).enter_network(entry)
+    return entry
 
 
 def test_captures_of_the_model_stand_where_those_at_bridges_do_and_its_loads_with_it() -> None:
@@ -229,20 +228,30 @@ def test_captures_of_the_model_stand_where_those_at_bridges_do_and_its_loads_wit
         captures=[pb.DeviceCapture(node="sw1", task=task)],
         foreign=[pb.ForeignFrames(end_system="a", ether_type=0x86DD, frames=2, dropped={"buffer-full": 1})],
     )
-    entry: dict[str, Any] = {"captures": {}}
-    _take_up_network(entry, report_as_dict(report))
-    assert (entry["captures"]["sw1"]["done"], entry["captures"]["sw1"]["passed_over"]) == (7, 2)
-    assert entry["network"]["loads"] == [{"entered": 9, "left": 7}]
-    assert entry["network"]["foreign"][0]["dropped"] == {"buffer-full": 1}
-    assert "loads" not in entry["simulation"]
-    assert "captures" not in entry["network"]
+    entry = entered(report)
+    assert (entry.captures["sw1"].done, entry.captures["sw1"].passed_over) == (7, 2)
+    assert entry.network is not None
+    assert entry.network.loads == (LoadFate(entered=9, left=7),)
+    assert entry.network.foreign is not None
+    assert entry.network.foreign[0].dropped == {"buffer-full": 1}
+    assert entry.all_simulation == {"switches": {}}
 
 
 def test_a_network_that_failed_is_reported_by_why_alone() -> None:
-    entry: dict[str, Any] = {"captures": {}}
-    _take_up_network(entry, report_as_dict(pb.AgentReport(incomplete_reason="its thread failed")))
-    assert entry["network"]["incomplete_reason"] == "its thread failed"
-    assert entry["captures"] == {}
+    entry = entered(pb.AgentReport(incomplete_reason="its thread failed"))
+    assert entry.network is not None
+    assert entry.network.incomplete_reason == "its thread failed"
+    assert entry.captures == {}
+
+
+def test_numbers_of_64_bits_and_figures_of_an_agent_are_numbers_in_the_entry() -> None:
+    """Protocol buffers write them as text, and figures as JSON in a text."""
+    stream = pb.StreamReport(kind="send", number=7, figures_json='{"offered": 9, "of_another": [1]}')
+    told = pb.AgentReport(complete=True, records_written=1 << 40, streams=[stream])
+    written = msgspec.to_builtins(finished_run(told, 37).report)
+    assert (written["records_written"], written["clock_read_ns"]) == (1 << 40, 37)
+    assert written["streams"][0]["figures"] == {"offered": 9, "of_another": [1]}
+    assert finished_run(told).report.streams[0].figures.offered == 9
 
 
 def foreign(kind: int = 0x86DD, line_ns: int = 5_000, **more: Any) -> dict[str, Any]:
@@ -395,7 +404,4 @@ def test_load_that_full_queues_of_the_model_dropped_is_where_it_was_to_be() -> N
         intake=pb.ArrivalIntake(frames=1),
         simulation_json=json.dumps({"agents": {}, "switches": {"sw1": {"ports": [{"port": 1}]}}}),
     )
-    entry: dict[str, Any] = {"captures": {}}
-    _take_up_network(entry, report_as_dict(report))
-    assert entry["simulation"] == {"switches": {"sw1": {"ports": [{"port": 1}]}}}
-    assert "simulation" not in entry["network"]
+    assert entered(report).all_simulation == {"switches": {"sw1": {"ports": [{"port": 1}]}}}

@@ -21,6 +21,7 @@ from wiregauge import measures
 from wiregauge.cli import app, progress
 from wiregauge.cli.progress import EVERY_S, LASTS_S, MOST_TOLD, Countdown, ProgressView, Work
 from wiregauge.cli.whole import AFTER_RUNS, Whole
+from wiregauge.records.reported import AgentReport, RunEntry, TaskReport
 from wiregauge.runner.live.figures import FlowNow, RunNow
 
 
@@ -61,10 +62,9 @@ def measured(position: int, seconds: float, sent: int) -> RunNow:
     return RunNow(position, position, min(seconds, LASTS_S / 2), (flow,), 0, 0)
 
 
-ENTRY: dict[str, Any] = {
-    "agents": {"a": {"tasks": [{"kind": "send", "flow": 10, "done": 500}]}},
-    "reason": None,
-}
+def entry_of(reason: str | None = None) -> RunEntry:
+    task = TaskReport("send", 10, done=500)
+    return RunEntry(reason=reason, agents={"a": AgentReport(tasks=(task,))})
 
 
 def trial(
@@ -89,7 +89,7 @@ def trial(
             if not virtual_time:
                 view.run_measured(measured(position, step / steps_per_s, 10 * step))
             view.run_progressed(position, step / steps)
-        view.run_ended(position, {**ENTRY, "reason": reason})
+        view.run_ended(position, entry_of(reason))
     view.trial_ended()
     return file.getvalue().splitlines()
 
@@ -222,7 +222,7 @@ def test_what_follows_the_simulation_is_said() -> None:
     for share in (0.0, 0.5, 1.0, 1.0):
         view.run_progressed(0, share)
         clock.now += EVERY_S + 1
-    view.run_ended(0, ENTRY)
+    view.run_ended(0, entry_of())
     view.trial_ended()
     view.judging_began()
     view.judging_ended()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from wiregauge.records import (
     recover,
     resumed,
 )
+from wiregauge.records.reported import RunEntry
 from wiregauge.records.verifying import State, verify
 from wiregauge.results import judge, show_json
 from wiregauge.runner import Observer
@@ -39,7 +39,7 @@ class Stops(Observer):
     def __init__(self, after: int) -> None:
         self._left = after
 
-    def run_ended(self, position: int, entry: Mapping[str, Any]) -> None:
+    def run_ended(self, position: int, entry: RunEntry) -> None:
         self._left -= 1
         if self._left == 0:
             raise Interrupted("stopped by a test")

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,9 @@ from wiregauge import runner
 from wiregauge.cli import app
 from wiregauge.config import Test
 from wiregauge.measures import Judgement
-from wiregauge.plan import Run
+from wiregauge.plan import Campaign, Run, decode
 from wiregauge.records import RunDirectory, Traits, traits_of
+from wiregauge.records.reported import RunEntry
 from wiregauge.runner import BenchError
 from wiregauge.runner.stopping import Interrupted
 
@@ -90,8 +91,8 @@ class Noting(runner.Observer):
     def run_progressed(self, position: int, share: float) -> None:
         assert 0 <= share <= 1
 
-    def run_ended(self, position: int, entry: Mapping[str, Any]) -> None:
-        self.heard.append((position, entry["state"]))
+    def run_ended(self, position: int, entry: RunEntry) -> None:
+        self.heard.append((position, entry.state))
 
     def trial_ended(self) -> None:
         self.heard.append("ended")
@@ -104,6 +105,29 @@ def test_an_observer_hears_of_every_run(tmp_path: Path) -> None:
     assert observer.heard[0] == ("began", 18, True)
     assert observer.heard[-1] == "ended"
     assert sorted(observer.heard[1:-1]) == [(position, "complete") for position in range(18)]
+
+
+def test_a_plan_is_decoded_once_in_a_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the compiler's reader for a trial, by the reader of the manifest for a command that opens it."""
+    decoded: list[object] = []
+
+    def counting(raw: object) -> Campaign:
+        decoded.append(raw)
+        return decode(raw)
+
+    monkeypatch.setattr("wiregauge.config.loading.decode", counting)
+    monkeypatch.setattr("wiregauge.records.directory.decode", counting)
+    with runner.open("sim") as trials:
+        trials.run(FIRST, tmp_path / "r")
+    assert len(decoded) == 1
+    # Another plan than that of the last trial.
+    copy = RunDirectory.open(tmp_path / "r")
+    copy.manifest["plan"]["seed"] += 1
+    copy.save()
+    for _ in range(2):
+        assert runner.judged(tmp_path / "r", pytest.fail).runs
+        assert RunDirectory.open(tmp_path / "r").plan.seed == copy.plan.seed + 1
+    assert len(decoded) == 2
 
 
 def test_after_a_trial_that_was_stopped_a_search_ends(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ ROOMS = {
 ROOMS_OF_RUNNER = {
     "rpc": set(),
     "clocks": set(),
-    "live": {""},
+    "live": {"", "rpc"},
     "agents": {"", "clocks", "live", "rpc"},
     "lab": {"", "agents", "rpc"},
     "benches": {"", "agents", "lab", "live"},

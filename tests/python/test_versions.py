@@ -154,4 +154,4 @@ def test_an_agent_refuses_a_testmaster_of_other_schemas(
     )
     # One that says no schema compares the reply itself; ours says it, and is taken.
     agent._call("Hello", pb.HelloRequest(master_version="0.0.1"), pb.HelloReply)
-    assert agent.hello(__version__, 0)["plan_schema"] == PLAN
+    assert agent.hello(__version__, 0).plan_schema == PLAN

@@ -13,7 +13,8 @@ import pyarrow as pa
 from wiregauge.plan import Flow, Send
 from wiregauge.records import RunDirectory, Traits, process_run
 from wiregauge.records.directory import utc_now
-from wiregauge.records.entry import begun
+from wiregauge.records.entry import new_entry
+from wiregauge.records.reported import AgentReport, TaskReport
 from wiregauge.runner import Bench, Observer
 
 LATENCY_PS = 5_000_000
@@ -31,19 +32,20 @@ class Toy(Bench):
         """See `Bench`."""
         names = directory.plan.network.names
         for position, run in enumerate(directory.plan.runs):
-            entry = begun(run.index, names, method="same-clock")
-            directory.runs.append(entry)
+            entry = new_entry(run.index, names, method="same-clock")
+            directory.enter(entry)
             place = directory.spool(run.index) / "toy"
             place.mkdir(parents=True)
             (flow,), (send,) = run.flows, run.sends
             cells = list(written(flow, send))
             write(place / "000000.arrows", cells, run.index)
-            entry["agents"] = {
+            entry.agents = {
                 names[flow.from_]: report("send", flow, send, len(cells) // 2),
                 names[flow.to]: report("receive", flow, send, 0),
             }
             process_run(directory, run.index)
-            entry["state"], entry["finished"] = "complete", utc_now()
+            entry.state, entry.finished = "complete", utc_now()
+            directory.enter(entry)
             directory.save()
             observer.run_ended(position, entry)
 
@@ -79,13 +81,7 @@ def write(path: object, cells: list[bytes], run: int) -> None:
         stream.write_table(pa.table([pa.array(cells, pa.binary(16))], schema=schema))
 
 
-def report(kind: str, flow: Flow, send: Send, records: int) -> dict[str, object]:
+def report(kind: str, flow: Flow, send: Send, records: int) -> AgentReport:
     """The report that an agent would give."""
-    task = {
-        "kind": kind,
-        "flow": flow.id,
-        "planned": send.count,
-        "done": send.count,
-        "failure": "",
-    }
-    return {"complete": True, "tasks": [task], "access_points": [], "grants": [], "records_written": records}
+    task = TaskReport(kind, flow.id, planned=send.count, done=send.count, failure="")
+    return AgentReport(complete=True, tasks=(task,), grants=(), records_written=records)

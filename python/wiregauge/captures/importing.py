@@ -25,7 +25,8 @@ from wiregauge.files import check_regular, open_regular
 from wiregauge.plan import Campaign, Run, decode, plain
 from wiregauge.records import RunDirectory, RunDirectoryError, Traits, process_run
 from wiregauge.records.directory import utc_now
-from wiregauge.records.entry import begun
+from wiregauge.records.entry import new_entry
+from wiregauge.records.reported import AgentReport, RunEntry, TaskReport, TimestampKind
 from wiregauge.runner import Bench, Fact, Observer
 
 __all__ = ["CaptureError", "Captured", "Captures", "Comparison", "opened"]
@@ -226,7 +227,7 @@ class Captures(Bench):
                 segments.rename(directory.spool(0) / segments.name)
         except OSError as error:
             raise RunDirectoryError(f"{directory.root}: cannot be written: {error.strerror}") from error
-        directory.runs.append(entry)
+        directory.enter(entry)
         process_run(directory, 0, self._sources)
         observer.run_ended(0, entry)
 
@@ -254,58 +255,51 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _entry(captured: Captured, taken: Mapping[str, Any], started: str) -> dict[str, Any]:
+def _entry(captured: Captured, taken: Mapping[str, Any], started: str) -> RunEntry:
     """The entry of the run, with each tapped node as a reporter."""
     taps = taken["taps"]
     ended = [trouble for trouble in taken["troubles"] if trouble["ends_the_file"]]
     unseen = _unseen(captured, taps)
     reason = "; ".join([*(f"{trouble['file']}: {trouble['what']}" for trouble in ended), *unseen]) or None
-    agents: dict[str, dict[str, Any]] = {}
-    for tap in taps:
-        agent = agents.setdefault(
-            tap["node"],
-            {
-                "end_system": tap["node"],
-                "complete": True,
-                "incomplete_reason": "",
-                "access_points": [],
-                "tasks": [],
-                "records_written": 0,
-                "records_dropped": 0,
-                "grants": [],
-            },
-        )
-        agent["tasks"].append(
-            {
-                "kind": "capture",
-                "planned": tap["frames"] + tap["dropped"],
-                "done": tap["frames"],
-                "ring_drops": tap["dropped"],
-                "unwritten": 0,
-                "failure": "",
-            }
-        )
-    if agents:
-        next(iter(agents.values()))["records_written"] = taken["records"]
     one_clock, method, agree_ns = _clocks(captured, taken)
     # The bound is that of the difference of two clocks, of which each gets one half.
     half = agree_ns / 2
     compared = (tap["node"] for tap in taps if one_clock)
-    return {
-        **begun(0, compared, method=method, uncertainty_ns=half),
-        "state": "partial" if reason else "complete",
-        "reason": reason,
-        "epoch_realtime_ns": taken["epoch_realtime_ns"],
-        "started": started,
-        "finished": utc_now(),
-        "agents": agents,
-        "timestamps": {tap["node"]: _timestamps(tap) for tap in taps},
-        "taps": taps,
-        "troubles": taken["troubles"],
-        "unknown_flows": taken["unknown_flows"],
-        **_unrelated(captured, taken),
-        **({"passive": taken["passive"]} if "passive" in taken else {"gaps": taken.get("gaps", [])}),
-    }
+    entry = new_entry(0, compared, method=method, uncertainty_ns=half)
+    tasks: dict[str, list[TaskReport]] = {}
+    for tap in taps:
+        task = TaskReport(
+            "capture",
+            planned=tap["frames"] + tap["dropped"],
+            done=tap["frames"],
+            ring_drops=tap["dropped"],
+            unwritten=0,
+            failure="",
+        )
+        tasks.setdefault(tap["node"], []).append(task)
+    for place, (node, made) in enumerate(tasks.items()):
+        entry.agents[node] = AgentReport(
+            node,
+            complete=True,
+            incomplete_reason="",
+            tasks=tuple(made),
+            # Nobody knows which file a record is from.
+            records_written=0 if place else taken["records"],
+            records_dropped=0,
+            grants=(),
+        )
+    entry.state, entry.reason = "partial" if reason else "complete", reason
+    entry.epoch_realtime_ns = taken["epoch_realtime_ns"]
+    entry.started, entry.finished = started, utc_now()
+    entry.timestamps = {tap["node"]: _timestamps(tap) for tap in taps}
+    entry.all_taps = taps
+    entry.troubles, entry.unknown_flows = taken["troubles"], taken["unknown_flows"]
+    _enter_unrelated(entry, captured, taken)
+    if "passive" in taken:
+        entry.passive = taken["passive"]
+    else:
+        entry.gaps = taken.get("gaps", ())
+    return entry
 
 
 def _clocks(captured: Captured, taken: Mapping[str, Any]) -> tuple[bool, str, float]:
@@ -319,18 +313,19 @@ def _clocks(captured: Captured, taken: Mapping[str, Any]) -> tuple[bool, str, fl
     return within is not None, "two-way-traffic", (within or 0) / 1000
 
 
-def _unrelated(captured: Captured, taken: Mapping[str, Any]) -> dict[str, Any]:
-    """Entries for unrelated clocks: nodes with several of them, and the shift applied to a node's times."""
+def _enter_unrelated(entry: RunEntry, captured: Captured, taken: Mapping[str, Any]) -> None:
+    """Enters unrelated clocks: nodes with several of them, and the shift applied to a node's times."""
     if _clocks(captured, taken)[0]:
-        return {}
+        return
     if "passive" in taken:
         _, second = (str(tap["node"]) for tap in taken["taps"])
-        return {"clocks_moved_ns": {second: taken["passive"]["offset_ps"] / 1000}}
+        entry.clocks_moved_ns = {second: taken["passive"]["offset_ps"] / 1000}
+        return
     files: dict[str, set[str]] = {}
     for tap in taken["taps"]:
         if tap["messages"]:
             files.setdefault(str(tap["node"]), set()).add(str(tap["file"]))
-    return {"clocks_apart": sorted(node for node, of in files.items() if len(of) > 1)}
+    entry.clocks_apart = tuple(sorted(node for node, of in files.items() if len(of) > 1))
 
 
 def _unseen(captured: Captured, taps: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -351,13 +346,9 @@ def _unseen(captured: Captured, taps: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def _timestamps(tap: Mapping[str, Any]) -> dict[str, Any]:
+def _timestamps(tap: Mapping[str, Any]) -> TimestampKind:
     known = tap["timestamps"]
-    return {
-        "kind": known["kind"] if known else "unknown",
-        "step_ns": tap["step_ns"],
-        "reference": tap["reference"],
-    }
+    return TimestampKind(known["kind"] if known else "unknown", tap["step_ns"], tap["reference"])
 
 
 def _facts(taken: Mapping[str, Any]) -> Iterator[Fact]:

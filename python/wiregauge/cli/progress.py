@@ -10,9 +10,9 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Final
+from typing import Final
 
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
@@ -20,6 +20,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from wiregauge.cli.livetable import live_table, live_text
 from wiregauge.cli.whole import AFTER_RUNS, RUNNING, SIMULATING_S, Whole
 from wiregauge.plan import Run
+from wiregauge.records.reported import RunEntry, known
 from wiregauge.runner import Observer
 from wiregauge.runner.live.figures import RunNow
 from wiregauge.terminal import is_verbose, say
@@ -38,7 +39,7 @@ MOST_TOLD: Final = 100
 """Runs of a trial whose begin and end a log tells one by one; of more only those that failed."""
 
 
-def _messages_sent(run: Run, entry: Mapping[str, Any]) -> int:
+def _messages_sent(run: Run, entry: RunEntry) -> int:
     """Messages that a run sent, as the report counts them: without the warm-up, each for every receiver.
 
     `entry` is the run's in the manifest.
@@ -46,10 +47,10 @@ def _messages_sent(run: Run, entry: Mapping[str, Any]) -> int:
     receivers = {flow.id: len(flow.receivers) for flow in run.flows if not flow.exchange}
     warm_up = {send.flow: send.warm_up_count for send in run.sends}
     return sum(
-        max(int(task["done"]) - warm_up[task["flow"]], 0) * receivers[task["flow"]]
-        for report in entry["agents"].values()
-        for task in report["tasks"]
-        if task["kind"] == "send" and task["flow"] in receivers
+        max(known(task.done) - warm_up[task.flow], 0) * receivers[task.flow]
+        for report in entry.reports().values()
+        for task in report.tasks_of("send")
+        if task.flow in receivers
     )
 
 
@@ -216,14 +217,14 @@ class ProgressView(Observer):
         elif self._log is not None:
             self._log.write(line)
 
-    def run_ended(self, position: int, entry: Mapping[str, Any]) -> None:
+    def run_ended(self, position: int, entry: RunEntry) -> None:
         """Writes a line for the run where none moves."""
         self._ended += 1
         self._now, self._sent = None, ""
         if self._progress is not None:
             self._progress.below = None
         self._begun.add(position)
-        reason = entry["reason"]
+        reason = entry.reason
         own_line = self._log is not None and (len(self._runs) <= MOST_TOLD or reason)
         if own_line:
             self._elapsed[position] = self._planned[position]

@@ -37,7 +37,7 @@ def replay(
     from wiregauge.replay import CannotReplayError, replay_json, replay_run, replay_text
 
     directory = RunDirectory.open(place)
-    numbers = [run] if run is not None else [one["index"] for one in directory.runs]
+    numbers = [run] if run is not None else directory.run_indices
     found: list[Replay] = []
     try:
         with Work(make_console(stderr=True), Whole({f"run {number}": 1.0 for number in numbers})) as work:

@@ -436,10 +436,10 @@ def track(
         fail("--parts has an effect with --engine ray only, here all cores are used; leave it out", BAD_INPUT)
     directory = RunDirectory.open(place)
     if directory.manifest["state"] == "running" or not all(
-        directory.record_files(entry["index"]) for entry in directory.runs
+        directory.record_files(index) for index in directory.run_indices
     ):
         directory = open_run(place)
-    known = [entry["index"] for entry in directory.runs]
+    known = directory.run_indices
     chosen = sorted(set(run)) if run else known
     for index in chosen:
         if index not in known:

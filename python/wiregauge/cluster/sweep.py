@@ -13,6 +13,7 @@ from wiregauge.cluster.engine import LOOK_S, Cluster
 from wiregauge.cluster.storage import StorageError
 from wiregauge.plan import plain
 from wiregauge.records import RunDirectory
+from wiregauge.records.reported import read_entry
 from wiregauge.runner import Observer, SimulatorBench
 from wiregauge.runner.benches.simulation import (
     SimulatedRun,
@@ -74,7 +75,7 @@ class _ClusterSimulator:
         except StorageError as error:
             raise SimulationFailed(f"run {position}: {error}") from error
         entry = result.told["entry"]
-        return None if entry is None else SimulatedRun(entry, result.told["tracking"])
+        return None if entry is None else SimulatedRun(read_entry(entry), result.told["tracking"])
 
     def _followed(self, ref: Any, position: int, watch: Watch) -> bool:
         """Waits for a task; False when it was stopped without a result."""

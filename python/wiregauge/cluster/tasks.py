@@ -27,6 +27,7 @@ from wiregauge import _native
 from wiregauge.cluster.storage import Storage
 from wiregauge.plan import Run
 from wiregauge.records import RunDirectory
+from wiregauge.records.reported import entry_json
 from wiregauge.runner.benches.simulation import SimulationStopped, simulate_run
 
 __all__ = ["Board", "Place", "Result", "Stored", "look", "simulate", "sweep_away", "track"]
@@ -138,7 +139,7 @@ def simulate(place: Place, manifest_json: str, position: int, note: Callable[[fl
         made = simulate_run(directory, position, watch)
         if made.tracking is not None:
             shutil.rmtree(folder / "spool", ignore_errors=True)
-        return _delivered(place, folder, {"entry": made.entry, "tracking": made.tracking})
+        return _delivered(place, folder, {"entry": entry_json(made.entry), "tracking": made.tracking})
 
 
 def track(

@@ -33,20 +33,21 @@ def written(default: T) -> Any:
     return msgspec.field(default_factory=lambda: default)
 
 
-_FIRST_USE: Final = threading.Lock()
+_FIRST_USE: Final = threading.RLock()
 _USED: Final[set[Any]] = set()
 
 
-def convert(raw: object, kind: type[T], *, str_keys: bool = False) -> T:
+def convert(raw: object, kind: type[T], *, str_keys: bool = False, strict: bool = True) -> T:
     """`msgspec.convert` for types that several threads use. Raises msgspec.ValidationError.
 
     msgspec (0.22) collects the fields of a type when it is first used, and the process crashes if a second thread uses
-    the type meanwhile. So one thread at a time uses a type for the first time.
+    the type meanwhile. So one thread at a time uses a type for the first time. Without `strict` numbers may be text, as
+    protocol buffers write those of 64 bits.
     """
     if kind in _USED:
-        return msgspec.convert(raw, kind, str_keys=str_keys)
+        return msgspec.convert(raw, kind, str_keys=str_keys, strict=strict)
     with _FIRST_USE:
         try:
-            return msgspec.convert(raw, kind, str_keys=str_keys)
+            return msgspec.convert(raw, kind, str_keys=str_keys, strict=strict)
         finally:
             _USED.add(kind)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import errno
+import hashlib
 import os
 import shutil
 import threading
@@ -19,7 +20,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from msgspec import ValidationError
+from msgspec import ValidationError, json
 
 from wiregauge.files import indented, move_folder, write_whole
 from wiregauge.plan import NETWORK, NETWORK_NODE, Campaign, OtherPlanError, PlanError, decode
@@ -33,7 +34,7 @@ from wiregauge.records.errors import (
 )
 from wiregauge.records.integrity import Inventory, describe, read_json, seal
 from wiregauge.records.lock import LOCK, Lock, is_locked
-from wiregauge.records.reported import RunEntry, read_entries
+from wiregauge.records.reported import RunEntry, entry_json, read_entries
 from wiregauge.records.traits import Traits, traits_of
 from wiregauge.records.uncollected import uncollected
 
@@ -53,6 +54,35 @@ Beside = Literal["truth", "crossings"]
 BESIDE: Final[Mapping[Beside, str]] = {"truth": "truth.arrows", "crossings": "crossings.arrows"}
 """Kinds of tables stored with the records of a run, and their file names in its spool while it goes on."""
 _OWN_FOLDERS: Final = ("records", "messages", "spool")
+
+
+class _LastPlan:
+    """The plan that this process has made or decoded last, by the digest of its JSON.
+
+    The steps of a command each open the run directory, and the plan of very many flows takes seconds to decode.
+    """
+
+    held: tuple[bytes, Campaign] | None = None
+    """One object, for threads that open directories at a time."""
+
+    @classmethod
+    def remember(cls, raw: object, plan: Campaign) -> None:
+        cls.held = cls._digest_of(raw), plan
+
+    @classmethod
+    def of(cls, raw: object) -> Campaign:
+        """The plan of this JSON. Raises PlanError."""
+        digest, held = cls._digest_of(raw), cls.held
+        if held is not None and held[0] == digest:
+            return held[1]
+        with uncollected():
+            plan = decode(raw)
+        cls.held = digest, plan
+        return plan
+
+    @staticmethod
+    def _digest_of(raw: object) -> bytes:
+        return hashlib.sha256(json.encode(raw)).digest()
 
 
 def utc_now() -> str:
@@ -128,8 +158,12 @@ class RunDirectory:
             )
 
     @classmethod
-    def create(cls, root: Path, manifest: dict[str, Any], test_xml: bytes) -> RunDirectory:
+    def create(
+        cls, root: Path, manifest: dict[str, Any], test_xml: bytes, plan: Campaign | None = None
+    ) -> RunDirectory:
         """Makes the directory, writes test and manifest, and holds the lock until `close`.
+
+        `plan` is what the manifest has as JSON: who has it decoded spares the next step to decode it again.
 
         Of several processes that make the same directory at once one succeeds; what it made stays as it is. Raises
         RunDirectoryError, with nothing of this process left behind.
@@ -137,6 +171,8 @@ class RunDirectory:
         cls.check_free(root)
         manifest["files"] = {}
         directory = cls(root, manifest)
+        if plan is not None:
+            _LastPlan.remember(manifest["plan"], plan)
         try:
             root.parent.mkdir(parents=True, exist_ok=True)
             with contextlib.suppress(FileExistsError):
@@ -323,15 +359,13 @@ class RunDirectory:
     def plan(self) -> Campaign:
         """The campaign, decoded when first needed. Raises DamagedError, RunDirectoryError for another schema."""
         try:
-            with uncollected():
-                return decode(self.manifest["plan"])
+            return _LastPlan.of(self.manifest["plan"])
         except PlanError as error:
             kind = RunDirectoryError if isinstance(error, OtherPlanError) else DamagedError
             raise kind(f"{self.root / MANIFEST}, plan: {error}") from None
 
     def forget_plan(self) -> None:
-        """Frees the plan: it is on the disk, and takes hundreds of megabytes for very many flows. Nothing is saved
-        after."""
+        """Frees the JSON of the plan, which takes hundreds of megabytes for very many flows. Nothing is saved after."""
         self.manifest.pop("plan", None)
         self.__dict__.pop("plan", None)
 
@@ -345,6 +379,24 @@ class RunDirectory:
         """The runs that were started."""
         runs: list[dict[str, Any]] = self.manifest["runs"]
         return runs
+
+    @property
+    def run_indices(self) -> list[int]:
+        """Indices of the runs that were started."""
+        return [run["index"] for run in self.runs]
+
+    def enter(self, *entries: RunEntry) -> None:
+        """Puts entries of runs into the manifest, in the order of the plan; keys that no type has stay as they are."""
+        known = {run["index"]: run for run in self.runs}
+        known |= {entry.index: known.get(entry.index, {}) | entry_json(entry) for entry in entries}
+        self.runs[:] = [known[index] for index in sorted(known)]
+
+    def take_out(self, indices: Iterable[int]) -> Mapping[int, dict[str, Any]]:
+        """Takes the entries of these runs out of the manifest; returns those there were, as they stood in it."""
+        known = {run["index"]: run for run in self.runs}
+        out = {index: known.pop(index) for index in indices if index in known}
+        self.runs[:] = known.values()
+        return out
 
     def entries(self) -> dict[int, RunEntry]:
         """The entries of the runs that were started, typed, by run. Raises DamagedError for one of another form."""

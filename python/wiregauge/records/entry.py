@@ -1,41 +1,36 @@
 """The initial manifest entry of a run: one form, whichever bench or tap the run is from.
 
-The bench adds the rest: `agents`, `epoch_realtime_ns`, and its own facts.
+The bench adds the rest: the reports of agents, the epoch, and its own facts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from wiregauge.plan import Campaign
-from wiregauge.records.directory import utc_now
+from wiregauge.records.directory import RunDirectory, utc_now
+from wiregauge.records.reported import ClockOffset, RunEntry
 
-__all__ = ["begun", "new_simulated_entry"]
+__all__ = ["new_entry", "new_simulated_entry", "note_collected"]
 
 
-def begun(index: int, comparable: Iterable[str], *, method: str, uncertainty_ns: float = 0) -> dict[str, Any]:
+def new_entry(index: int, comparable: Iterable[str], *, method: str, uncertainty_ns: float = 0) -> RunEntry:
     """The entry of run `index`, which begins now.
 
     `comparable` are the end systems whose timestamps may be subtracted from one another: by `method`, their clocks have
     no offset but for `uncertainty_ns` each.
     """
-    return {
-        "index": index,
-        "state": "running",
-        "reason": None,
-        "epoch_realtime_ns": 0,
-        "started": utc_now(),
-        "finished": None,
-        "agents": {},
-        "captures": {},
-        "clock_offsets": {
-            node: {"offset_ns": 0, "uncertainty_ns": uncertainty_ns, "method": method} for node in comparable
-        },
-    }
+    known = ClockOffset(0, uncertainty_ns, method)
+    return RunEntry(index, "running", started=utc_now(), clock_offsets=dict.fromkeys(comparable, known))
 
 
-def new_simulated_entry(plan: Campaign, position: int) -> dict[str, Any]:
+def new_simulated_entry(plan: Campaign, position: int) -> RunEntry:
     """The entry of a simulated run of the plan: its times are the true ones but where a clock has faults of its own."""
     perfect = (node.name for node in plan.network.end_systems.values() if node.clock is None)
-    return begun(plan.runs[position].index, perfect, method="simulated")
+    return new_entry(plan.runs[position].index, perfect, method="simulated")
+
+
+def note_collected(directory: RunDirectory, entry: RunEntry, nodes: Iterable[int]) -> None:
+    """Enters nodes on other hosts whose records of the run are all there."""
+    entry.collected = tuple(sorted({*entry.collected, *nodes}))
+    directory.enter(entry)

@@ -9,10 +9,11 @@ from typing import Any
 
 from wiregauge.records.adding import add_spooled, is_stored
 from wiregauge.records.directory import RunDirectory, utc_now
-from wiregauge.records.entry import new_simulated_entry
+from wiregauge.records.entry import new_simulated_entry, note_collected
 from wiregauge.records.errors import UnfinishedError, UnwritableError
 from wiregauge.records.integrity import describe
 from wiregauge.records.processing import TRACKING, process_run, read_tracking, retrack_run
+from wiregauge.records.reported import RunEntry
 
 __all__ = ["recover"]
 
@@ -24,11 +25,14 @@ def _enter_spooled(directory: RunDirectory) -> None:
     """
     if directory.manifest["state"] != "running" or not directory.traits.virtual_time:
         return
-    entered = {run["index"] for run in directory.runs}
-    for position, index in enumerate(run.index for run in directory.plan.runs):
-        if index not in entered and (directory.segments(index) or directory.record_files(index)):
-            directory.runs.append(new_simulated_entry(directory.plan, position))
-    directory.runs.sort(key=lambda run: int(run["index"]))
+    entered = directory.run_indices
+    directory.enter(
+        *(
+            new_simulated_entry(directory.plan, position)
+            for position, index in enumerate(run.index for run in directory.plan.runs)
+            if index not in entered and (directory.segments(index) or directory.record_files(index))
+        )
+    )
 
 
 def recover(directory: RunDirectory) -> bool:
@@ -66,15 +70,14 @@ def _is_unfinished(directory: RunDirectory) -> bool:
     return directory.manifest["state"] == "running" or bool(_untracked(directory, read_tracking(directory)))
 
 
-def _untracked(directory: RunDirectory, tracking: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _untracked(directory: RunDirectory, tracking: Mapping[str, Any]) -> list[RunEntry]:
     """Entries of runs that tracking has not finished; a table that is on the list and gone is damage, not that."""
     tracked = {entry["index"] for entry in tracking["runs"]}
     unlisted = directory.inventory.verified and directory.manifest["state"] != "running"
     return [
         run
-        for run in directory.runs
-        if run["index"] not in tracked
-        or (unlisted and not directory.is_listed(directory.messages(run["index"])))
+        for run in directory.entries().values()
+        if run.index not in tracked or (unlisted and not directory.is_listed(directory.messages(run.index)))
     ]
 
 
@@ -89,23 +92,23 @@ def _finish(directory: RunDirectory) -> None:
     _end_running(directory)
     for run in _untracked(directory, tracking):
         _sort_collected(directory, run)
-        if directory.segments(run["index"]) and is_stored(directory, run["index"]):
+        if directory.segments(run.index) and is_stored(directory, run.index):
             # They came later than those that are stored, and somebody was killed while they were added.
-            add_spooled(directory, run["index"])
+            add_spooled(directory, run.index)
             continue
         # Without a spool the records are stored already, and only the files made from them are missing.
-        if directory.segments(run["index"]) or not directory.record_files(run["index"]):
-            process_run(directory, run["index"])
+        if directory.segments(run.index) or not directory.record_files(run.index):
+            process_run(directory, run.index)
         else:
             if killed:  # brought from a cluster as a whole, but not yet noted
                 directory.note_files(
                     {
                         directory.name_of(path): describe(path, {})
-                        for path in directory.record_files(run["index"])
+                        for path in directory.record_files(run.index)
                         if not directory.is_listed(path)
                     }
                 )
-            retrack_run(directory, run["index"])
+            retrack_run(directory, run.index)
     if killed:
         if (directory.root / TRACKING).exists():
             directory.note_files({TRACKING: describe(directory.root / TRACKING, {})})
@@ -123,21 +126,20 @@ def _finish(directory: RunDirectory) -> None:
 
 
 def _end_running(directory: RunDirectory) -> None:
-    for run in directory.runs:
-        if run["state"] == "running":
-            run["state"] = "partial"
-            run["reason"] = "the testmaster was killed during this run"
-            run["finished"] = utc_now()
+    for run in directory.entries().values():
+        if run.state == "running":
+            run.state, run.finished = "partial", utc_now()
+            run.reason = "the testmaster was killed during this run"
+            directory.enter(run)
 
 
-def _sort_collected(directory: RunDirectory, entry: dict[str, Any]) -> None:
+def _sort_collected(directory: RunDirectory, entry: RunEntry) -> None:
     """Enters the end systems whose records were fetched completely; incomplete records are set aside."""
     if directory.manifest.get("bench") != "lab":
         return
-    index = int(entry["index"])
-    whole = directory.collected(index)
-    for place in directory.spool(index).glob("node-*"):
+    whole = directory.collected(entry.index)
+    for place in directory.spool(entry.index).glob("node-*"):
         node = int(place.name.removeprefix("node-"))
         if node not in whole:
-            directory.put_by(index, node)
-    entry["collected"] = sorted({*entry.get("collected", ()), *whole})
+            directory.put_by(entry.index, node)
+    note_collected(directory, entry, whole)

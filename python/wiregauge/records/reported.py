@@ -1,12 +1,14 @@
 """Typed entry of a run in the manifest and in `tracking.json`, with the reports of agents and simulator.
 
-The types are decoded once, when a run directory is opened. A counter that nobody reported is None, never 0. Unlisted
-keys are ignored. The forms are those of `agent.proto`, of `wg_sim::report` and of `wg_record`.
+Whoever makes a run writes its entry as these types, and whoever judges it reads them, decoded once, when a run
+directory is opened. A counter that nobody reported is None, never 0, and is not written. Unlisted keys are ignored. The
+forms are those of `agent.proto`, of `wg_sim::report` and of `wg_record`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Annotated, Any
 
 import msgspec
@@ -15,7 +17,7 @@ from msgspec.structs import replace
 
 from wiregauge.files.typed_json import Count
 from wiregauge.plan import NETWORK
-from wiregauge.plan.base import convert
+from wiregauge.plan.base import convert, written
 
 Counter = int | None
 """A counter; None: not reported."""
@@ -43,7 +45,7 @@ class _Reported(msgspec.Struct, frozen=True):
 # -- agents ---------------------------------------------------------------------------------------------------
 
 
-class Grant(_Reported, frozen=True):
+class Grant(_Reported, frozen=True, omit_defaults=True):
     """A resource that an agent requested from its host, and whether it was granted."""
 
     name: str = "?"
@@ -51,17 +53,21 @@ class Grant(_Reported, frozen=True):
     detail: str | None = None
 
 
-class AccessPoint(_Reported, frozen=True):
+class AccessPoint(_Reported, frozen=True, omit_defaults=True):
     """Frames at a socket of an end system."""
 
     protocol: str | None = None
     frames_sent: Counter = None
+    frames_received: Counter = None
     send_errors: Counter = None
     socket_drops: Counter = None
     inbox_drops: Counter = None
+    missing_tx_timestamps: Counter = None
+    missing_rx_timestamps: Counter = None
+    foreign_frames: Counter = None
 
 
-class TaskReport(_Reported, frozen=True):
+class TaskReport(_Reported, frozen=True, omit_defaults=True):
     """The result of a task, captures included."""
 
     kind: str | None = None
@@ -70,8 +76,14 @@ class TaskReport(_Reported, frozen=True):
     done: Counter = None
     late: Counter = None
     wire_bytes: Counter = None
+    crc_errors: Counter = None
+    wrong_destination: Counter = None
+    unknown_flow: Counter = None
+    sequence_gaps: Counter = None
+    sequence_repeats: Counter = None
     ring_drops: Counter = None
     unwritten: Counter = None
+    hardware_timestamps: Counter = None
     failure: str | None = None
     passed_over: Counter = None
     crowded_out: Counter = None
@@ -115,12 +127,24 @@ class InterfaceFigures(_Reported, frozen=True):
     received: Octets = Octets()
 
 
-class InterfaceReport(_Reported, frozen=True):
+class InterfaceReport(_Reported, frozen=True, omit_defaults=True, dict=True):
     """The timestamp sources of an interface, by direction."""
 
+    interface: str | None = None
     transmit: str | None = None
     receive: str | None = None
-    figures: InterfaceFigures = InterfaceFigures()
+    why: str | None = None
+    all_figures: dict[str, Any] = msgspec.field(name="figures", default_factory=lambda: {})
+    """Its figures as the agent sent them."""
+
+    def __post_init__(self) -> None:
+        """Damage of the figures is found with that of the rest."""
+        _ = self.figures
+
+    @cached_property
+    def figures(self) -> InterfaceFigures:
+        """Those of its figures that are judged."""
+        return convert(self.all_figures, InterfaceFigures)
 
 
 class Distribution(_Reported, frozen=True):
@@ -178,7 +202,7 @@ class StreamFigures(_Reported, frozen=True):
         return known(self.offered) - known(self.refused)
 
 
-class StreamReport(_Reported, frozen=True):
+class StreamReport(_Reported, frozen=True, dict=True):
     """A stream that was sent, or background load that was taken in (`absorb`)."""
 
     kind: str = ""
@@ -187,7 +211,17 @@ class StreamReport(_Reported, frozen=True):
     why: str = ""
     pacing: str = ""
     past_queue: bool = False
-    figures: StreamFigures = StreamFigures()
+    all_figures: dict[str, Any] = msgspec.field(name="figures", default_factory=lambda: {})
+    """Its figures as the agent or the simulator sent them."""
+
+    def __post_init__(self) -> None:
+        """Damage of the figures is found with that of the rest."""
+        _ = self.figures
+
+    @cached_property
+    def figures(self) -> StreamFigures:
+        """Those of its figures that are judged."""
+        return convert(self.all_figures, StreamFigures)
 
 
 class LoadFate(_Reported, frozen=True):
@@ -277,23 +311,29 @@ class OverlongFrames(_Reported, frozen=True):
     longest: Annotated[Count, Meta(description="bytes")] = 0
 
 
-class AgentReport(_Reported, frozen=True):
+class AgentReport(_Reported, frozen=True, omit_defaults=True):
     """The report of an agent on a run: of an end system, or of the network between them."""
 
+    end_system: str | None = None
     complete: bool | None = None
     incomplete_reason: str | None = None
-    access_points: tuple[AccessPoint, ...] = ()
-    tasks: tuple[TaskReport, ...] = ()
+    access_points: tuple[AccessPoint, ...] = written(())
+    tasks: tuple[TaskReport, ...] = written(())
     records_written: Counter = None
     records_dropped: Counter = None
     clock_steps: Counter = None
     largest_clock_step_ns: Counter = None
-    clock_read_ns: float | None = None
     involuntary_switches: Counter = None
     steal_ns: Counter = None
+    started_realtime_ns: Counter = None
+    ended_realtime_ns: Counter = None
     grants: tuple[Grant, ...] | None = None
-    streams: tuple[StreamReport, ...] = ()
-    timestamps: tuple[InterfaceReport, ...] = ()
+    load_read: Counter = None
+    unreceived: dict[str, int] | None = None
+    clock_read_ns: float | None = None
+    """Cost of one reading of the clock that the agent reported in its greeting, ns."""
+    streams: tuple[StreamReport, ...] = written(())
+    timestamps: tuple[InterfaceReport, ...] = written(())
     releases: tuple[ReleaseReport, ...] = ()
     intake: Intake | None = None
     cost: NetworkCost | None = None
@@ -546,17 +586,19 @@ class Tap(_Reported, frozen=True):
     step_ns: float | None = None
 
 
-class TimestampKind(_Reported, frozen=True):
+class TimestampKind(_Reported, frozen=True, omit_defaults=True):
     """The timestamp source of a tap, and its resolution, ns."""
 
     kind: str | None = None
     step_ns: float | None = None
+    reference: str | None = None
+    """The point of the network that its times belong to."""
 
 
 # -- the entry ------------------------------------------------------------------------------------------------
 
 
-class ClockOffset(_Reported, frozen=True):
+class ClockOffset(_Reported, frozen=True, omit_defaults=True):
     """The offset of a node's clock, and its origin."""
 
     offset_ns: float | None = None
@@ -564,42 +606,92 @@ class ClockOffset(_Reported, frozen=True):
     method: str | None = None
 
 
-class ClockGate(_Reported, frozen=True):
+class ClockGate(_Reported, frozen=True, omit_defaults=True):
     """Whether clocks were fit before a run."""
 
-    reason: str | None = None
+    fit: bool | None = None
+    reason: str | None = written(None)
     """The reason why they were not fit; None where they were."""
 
 
-class FirstPort(_Reported, frozen=True):
+class FirstPort(_Reported, frozen=True, omit_defaults=True):
     """The first port behind an end system, and the frames that came to it."""
 
     port: str | None = None
     received: Counter = None
 
 
-class RunEntry(_Reported, frozen=True):
-    """The entry of a run in the manifest."""
+class StreamTrial(_Reported, frozen=True):
+    """The result of trying a stream before the run: how many of its frames arrived."""
 
-    index: int = 0
-    state: str = "partial"
-    reason: str | None = None
+    end_system: str
+    kind: str
+    number: int
+    backend: str
+    sent: int
+    arrived: int
+    to: str
+    """The end system, or the network, whose interface was asked."""
+    succeeded: bool
+
+    @property
+    def text(self) -> str:
+        """The result as a clause."""
+        return f"{self.arrived} of {self.sent} trial frames arrived at {self.to}"
+
+
+class RunEntry(msgspec.Struct, omit_defaults=True, dict=True):
+    """The entry of a run in the manifest; who makes the run fills it."""
+
+    index: int = written(0)
+    state: str = written("partial")
+    reason: str | None = written(None)
+    epoch_realtime_ns: int = written(0)
+    """CLOCK_REALTIME at which the run began, ns; 0: it did not, or nobody knows."""
     started: str | None = None
-    finished: str | None = None
-    agents: dict[str, AgentReport | None] = {}
-    network: AgentReport | None = None
-    simulation: Simulation | None = None
-    captures: dict[str, TaskReport] = {}
-    taps: tuple[Tap, ...] = ()
-    timestamps: dict[str, TimestampKind] | None = None
-    passive: dict[str, Any] | None = None
-    """The result of matching frames by their content, in the form written by `captures`."""
-    first_ports: dict[str, FirstPort | None] | None = None
+    finished: str | None = written(None)
+    agents: dict[str, AgentReport | None] = msgspec.field(default_factory=lambda: {})
+    captures: dict[str, TaskReport] = msgspec.field(default_factory=lambda: {})
+    """Captures at switches, by node."""
     clock_offsets: dict[str, ClockOffset] | None = None
+    clock_gate: ClockGate | None = None
+    trials: tuple[StreamTrial, ...] | None = None
+    first_ports: dict[str, FirstPort | None] | None = None
+    network: AgentReport | None = None
+    all_simulation: dict[str, Any] | None = msgspec.field(name="simulation", default=None)
+    """The model's report on its devices, as the simulator wrote it."""
+    ptp: dict[str, dict[str, dict[str, str]]] | None = None
+    """What ptp4l answered, by end system and data set."""
+    alarms: dict[str, Any] | None = None
+    collected: tuple[int, ...] = ()
+    """Nodes on other hosts whose records were fetched completely."""
+    timestamps: dict[str, TimestampKind] | None = None
+    all_taps: tuple[dict[str, Any], ...] = msgspec.field(name="taps", default=())
+    """The capture files a run was made from, as they were read."""
+    troubles: tuple[dict[str, Any], ...] | None = None
+    """What is wrong with the capture files a run was made from."""
+    unknown_flows: Any = None
+    """Flows in captures that the test does not have."""
     clocks_apart: tuple[str, ...] = ()
     clocks_moved_ns: dict[str, float] | None = None
-    clock_gate: ClockGate | None = None
+    passive: dict[str, Any] | None = None
+    """The result of matching frames by their content, in the form written by `captures`."""
     gaps: tuple[dict[str, Any], ...] | None = None
+
+    def __post_init__(self) -> None:
+        """Damage of the reports of others is found with that of the rest."""
+        _ = self.simulation, self.taps
+
+    @cached_property
+    def simulation(self) -> Simulation | None:
+        """The model's report on its devices; from a simulation, or from an agent that plays the network."""
+        told = self.all_simulation
+        return convert(told, Simulation, str_keys=True) if told is not None else None
+
+    @cached_property
+    def taps(self) -> tuple[Tap, ...]:
+        """What is judged of the capture files that a run was made from."""
+        return convert(self.all_taps, tuple[Tap, ...])
 
     @property
     def model(self) -> Simulation:
@@ -657,6 +749,17 @@ class TrackedRun(_Reported, frozen=True):
     gaps: tuple[dict[str, Any], ...] = ()
     clock_jumps: tuple[ClockJump, ...] | None = None
     damaged_segments: tuple[dict[str, Any], ...] | None = None
+
+
+def entry_json(entry: RunEntry) -> dict[str, Any]:
+    """An entry as the manifest has it."""
+    told: dict[str, Any] = msgspec.to_builtins(entry)
+    return told
+
+
+def read_entry(told: object) -> RunEntry:
+    """An entry of the manifest. Raises msgspec.ValidationError, which names the place, for other forms."""
+    return convert(told, RunEntry, str_keys=True)
 
 
 def read_entries(entries: object) -> dict[int, RunEntry]:

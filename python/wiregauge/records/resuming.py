@@ -23,7 +23,7 @@ _TABLES: Final = ("messages", "passages", "sketches")
 
 def missing_runs(directory: RunDirectory) -> list[int]:
     """Indices of the plan's runs that are not complete."""
-    complete = {entry["index"] for entry in directory.runs if entry["state"] == "complete"}
+    complete = {index for index, entry in directory.entries().items() if entry.state == "complete"}
     return [run.index for run in directory.plan.runs if run.index not in complete]
 
 
@@ -69,11 +69,9 @@ def _set_aside(directory: RunDirectory, missing: Iterable[int]) -> None:
     the next resumption moves them.
     """
     before = directory.manifest.setdefault("interrupted", [])
-    for entry in [one for one in directory.runs if one["state"] != "complete"]:
-        index = int(entry["index"])
+    for index, entry in directory.take_out(missing).items():
         number = 1 + sum(1 for one in before if one["index"] == index)
         before.append({**entry, "folder": f"{_ASIDE}/run-{index:04d}-{number}"})
-        directory.runs.remove(entry)
     places = {int(one["index"]): directory.root / one["folder"] for one in before}
     aside = {index: place for index, place in places.items() if index in set(missing)}
     listed = directory.manifest.get("files") or {}

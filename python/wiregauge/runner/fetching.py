@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from wiregauge.records import RunDirectory, RunDirectoryError, add_spooled, recover
+from wiregauge.records.entry import note_collected
+from wiregauge.records.reported import RunEntry
 
 if TYPE_CHECKING:
     from wiregauge.runner.agents.client import Agent
@@ -69,7 +71,7 @@ def _fetched(
     from wiregauge.runner.lab.errors import LabError
     from wiregauge.runner.lab.hosts import agent_of
 
-    entries = {entry["index"]: entry for entry in directory.runs}
+    entries = directory.entries()
     (directory.root / "spool").mkdir(mode=0o700, exist_ok=True)
     for entry in entries.values():
         # Files that an interrupted attempt had fetched but not added.
@@ -91,7 +93,7 @@ def _fetched(
 
 
 def _from_host(
-    directory: RunDirectory, name: str, host: str, agent: Agent, entries: Mapping[int, dict[str, Any]]
+    directory: RunDirectory, name: str, host: str, agent: Agent, entries: Mapping[int, RunEntry]
 ) -> set[int]:
     """Adds the records that one host holds, and removes them there; returns the runs' indexes."""
     from wiregauge.runner.agents.collecting import Collected
@@ -108,7 +110,7 @@ def _from_host(
         if entry is None:
             continue
         # What is completely stored must only be removed there.
-        if one.node not in entry.get("collected", ()):
+        if one.node not in entry.collected:
             directory.take_up(one.run, one.node)
             try:
                 agent.collect(Collected(directory.spool(one.run, one.node)), one)
@@ -121,11 +123,10 @@ def _from_host(
     return runs
 
 
-def _add(directory: RunDirectory, entry: dict[str, Any]) -> None:
+def _add(directory: RunDirectory, entry: RunEntry) -> None:
     """Stores completely fetched files into the spool of a run."""
-    index = entry["index"]
-    whole = directory.collected(index)
+    whole = directory.collected(entry.index)
     if whole:
-        entry["collected"] = sorted({*entry.get("collected", ()), *whole})
-        add_spooled(directory, index)
+        note_collected(directory, entry, whole)
+        add_spooled(directory, entry.index)
         directory.save()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from wiregauge.plan import Run
+from wiregauge.records.reported import RunEntry
 from wiregauge.runner.live.figures import RunNow
 
 __all__ = ["Observer"]
@@ -33,7 +33,7 @@ class Observer:
     def told(self, line: str) -> None:
         """A live figure is beyond an alarm's limit, or something else of the run needs saying at once."""
 
-    def run_ended(self, position: int, entry: Mapping[str, Any]) -> None:
+    def run_ended(self, position: int, entry: RunEntry) -> None:
         """A run has ended; `entry` is its entry of the manifest."""
 
     def trial_ended(self) -> None:

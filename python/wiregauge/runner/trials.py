@@ -109,7 +109,7 @@ class Trials:
         manifest = self._manifest(campaign, name, loaded)
         if calibrations is not None:
             manifest["calibrations"] = list(calibrations)
-        return self._carry_out(RunDirectory.create(place or self._next(), manifest, loaded.xml))
+        return self._carry_out(RunDirectory.create(place or self._next(), manifest, loaded.xml, campaign))
 
     def resume(self, place: Path) -> Judgement:
         """Makes the runs that a run directory lacks, and judges it. Raises as `run` does."""
@@ -157,7 +157,7 @@ class Trials:
                 ]
                 directory.save()
                 bench.run(directory, self._observer)
-                unfinished = [run["reason"] for run in directory.runs if run["state"] != "complete"]
+                unfinished = [run.reason for run in directory.entries().values() if run.state != "complete"]
                 manifest["state"] = "failed" if unfinished else "complete"
                 manifest["reason"] = unfinished[0] if unfinished else None
             except Interrupted as stop:
@@ -212,7 +212,7 @@ class Trials:
 
 def _untracked(directory: RunDirectory) -> str | None:
     """The reason why a campaign with untracked records in the spool failed, and the cure; None for any other."""
-    spooled = any(directory.segments(run["index"]) for run in directory.runs)
+    spooled = any(map(directory.segments, directory.run_indices))
     if directory.manifest["state"] != "failed" or not spooled:
         return None
     cure = f"once the disk can be written again, `wiregauge show {directory.root}` shows what was recorded"

@@ -14,29 +14,34 @@ import secrets
 import shutil
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import Any, Final
+from typing import Final
+
+from msgspec.structs import replace
 
 from wiregauge.plan import NETWORK, Run
 from wiregauge.records import RunDirectory, missing_runs, process_run, store_clock_states
 from wiregauge.records.directory import utc_now
-from wiregauge.records.entry import begun
-from wiregauge.runner.agents.client import Agent, AgentLostError, KeptRecords, StartMissedError
+from wiregauge.records.entry import new_entry
+from wiregauge.records.reported import ClockGate, FirstPort, RunEntry, known
+from wiregauge.runner.agents.client import Agent, AgentLostError, StartMissedError
 from wiregauge.runner.agents.clock_hosts import AgentClockHost
 from wiregauge.runner.agents.clock_relations import ClockRelations
 from wiregauge.runner.agents.collecting import Collected
 from wiregauge.runner.agents.network import AgentPlace, NetworkUnderTest
 from wiregauge.runner.agents.pool import AgentPool
-from wiregauge.runner.agents.stream_trials import tell_trials, try_streams
+from wiregauge.runner.agents.reports import FinishedRun
+from wiregauge.runner.agents.stream_trials import try_streams, with_trials
 from wiregauge.runner.agents.watching import watch
 from wiregauge.runner.bench import BenchError, Fact
 from wiregauge.runner.clocks.host import ClockError
 from wiregauge.runner.clocks.keeper import ClockKeeper
-from wiregauge.runner.live.figures import Figures, FromAgent
+from wiregauge.runner.live.figures import Figures
 from wiregauge.runner.live.monitor import AlarmMonitor, Keep
 from wiregauge.runner.observer import Observer
+from wiregauge.runner.rpc import agent_pb2 as pb
 from wiregauge.runner.stopping import Interrupted, signals_deferred
 
 __all__ = ["run_on_agents"]
@@ -119,7 +124,7 @@ class _LiveFeed:
         self._due, self._fresh = time.monotonic(), False
         self.monitor.run_begins(run.drain / 1e12)
 
-    def update(self, agent: str, told: FromAgent) -> None:
+    def update(self, agent: str, told: pb.LiveFigures) -> None:
         """An agent has summed up a second."""
         self._figures.take(agent, told)
         self._fresh = True
@@ -159,7 +164,7 @@ class _Campaign:
         self._relations = ClockRelations(self._pool.agents, self._keeper, directory.plan)
         on_machine = Counter(place.machine for place in places)
         self._on_host = {place.end_system: on_machine[place.machine] for place in places}
-        self._ports: dict[str, dict[str, Any]] = {}
+        self._ports: dict[str, FirstPort] = {}
         self._distrusted: dict[str, dict[str, str]] = {}
         self._lost = ""
         """The end system whose agent was lost in the present run; empty: none."""
@@ -220,11 +225,11 @@ class _Campaign:
             for agent in self._pool.by_name.values()
             if (self._one_clock or not agent.place.own_clock) and agent.place.node not in planted
         ]
-        entry = begun(run.index, together, method="same-clock")
+        entry = new_entry(run.index, together, method="same-clock")
+        entry.trials = ()
         if self._keeper is not None:
-            entry["clock_gate"] = {"fit": unfit is None, "reason": unfit}
-        entry["trials"] = []
-        self._directory.runs.append(entry)
+            entry.clock_gate = ClockGate(unfit is None, unfit)
+        self._directory.enter(entry)
         stop: Interrupted | None = None
         trouble: list[str] = []
         self._lost, self._until = "", time.monotonic() + _FINISH_S
@@ -245,14 +250,15 @@ class _Campaign:
         with signals_deferred(), self._pool.in_touch():
             self._finish(entry, trouble, seconds=_END_S if stop is not None else _FINISH_S)
             self._count_ports(entry)
-            entry["clock_offsets"] |= self._relations.after(entry)
+            entry.clock_offsets = {**(entry.clock_offsets or {}), **self._relations.after(entry)}
             self._feed.monitor.run_ends(entry)
-            entry["captures"] |= self._bench.end_captures()
-            entry["finished"] = utc_now()
-            entry["state"] = "partial" if trouble else "complete"
-            entry["reason"] = trouble[0] if trouble else None
+            entry.captures |= self._bench.end_captures()
+            entry.finished = utc_now()
+            entry.state = "partial" if trouble else "complete"
+            entry.reason = trouble[0] if trouble else None
             # Before the run is stored, which hashes existing files.
             self._keep_states(entry)
+            self._directory.enter(entry)
             process_run(self._directory, run.index)
             self._directory.save()
             self._discard(entry)
@@ -303,7 +309,7 @@ class _Campaign:
         for _ in self._pool.outcomes(Agent.touch):
             pass
 
-    def _start(self, entry: dict[str, Any], run: Run) -> None:
+    def _start(self, entry: RunEntry, run: Run) -> None:
         """Starts the run on every agent at one instant: on all, or on none and again on all.
 
         Raises AgentLostError when that fails.
@@ -312,7 +318,8 @@ class _Campaign:
             self._bench.prepare(run, self._directory.spooled_captures(run.index))
             self._prepare(entry, run)
             self._ports = self._bench.first_ports()
-            epoch = entry["epoch_realtime_ns"] = self._pool.agree_on_start()
+            epoch = entry.epoch_realtime_ns = self._pool.agree_on_start()
+            self._directory.enter(entry)
             self._directory.save()
             try:
                 self._pool.each(partial(_start, epoch))
@@ -327,7 +334,7 @@ class _Campaign:
             f"{self._pool.lead_s:.1f} s ahead: this host is too busy for so many"
         )
 
-    def _prepare(self, entry: dict[str, Any], run: Run) -> None:
+    def _prepare(self, entry: RunEntry, run: Run) -> None:
         """Prepares every agent and tries its streams, until each uses a backend whose frames arrive.
 
         Where no other backend is left the run goes on with the last, and is judged by its arrivals.
@@ -346,7 +353,7 @@ class _Campaign:
             chosen = dict(zip(self._pool.names, answers, strict=True))
             chosen.pop(NETWORK, None)
             trials = try_streams(agents, chosen, run, network.names, self._pool.network)
-            entry["trials"] = [{**asdict(trial), "succeeded": trial.succeeded} for trial in trials]
+            entry.trials = tuple(trials)
             failed = [
                 trial
                 for trial in trials
@@ -359,9 +366,9 @@ class _Campaign:
             self._take_back(run)
             self._bench.prepare(run, self._directory.spooled_captures(run.index))
 
-    def _keep_frames(self, entry: Mapping[str, Any], run: Run, begin_s: float, end_s: float) -> None:
+    def _keep_frames(self, entry: RunEntry, run: Run, begin_s: float, end_s: float) -> None:
         """Has captures keep the frames between two instants of the run's time, s."""
-        begin, end = (entry["epoch_realtime_ns"] + round(1e9 * at) for at in (begin_s, end_s))
+        begin, end = (entry.epoch_realtime_ns + round(1e9 * at) for at in (begin_s, end_s))
         self._bench.keep_frames(begin, end)
         network = self._directory.plan.network
         captured = {network.names[capture.on] for capture in run.captures}
@@ -378,28 +385,26 @@ class _Campaign:
         # Agents discard their own records.
         shutil.rmtree(self._directory.spooled_captures(run.index), ignore_errors=True)
 
-    def _count_ports(self, entry: dict[str, Any]) -> None:
+    def _count_ports(self, entry: RunEntry) -> None:
         """Stores the frames that the first port behind each end system received since the start, to compare with
         agents."""
         before, after = self._ports, self._bench.first_ports()
         self._ports = {}
-        entry["first_ports"] = {
-            name: {"port": port["port"], "received": port["received"] - before[name]["received"]}
+        entry.first_ports = {
+            name: replace(port, received=known(port.received) - known(before[name].received))
             for name, port in after.items()
             if name in before
         }
 
-    def _keep_states(self, entry: dict[str, Any]) -> None:
+    def _keep_states(self, entry: RunEntry) -> None:
         """Stores the clock states since shortly before the run's epoch with its records."""
-        if self._keeper is None or not entry["epoch_realtime_ns"]:
+        if self._keeper is None or not entry.epoch_realtime_ns:
             return
-        asked = self._keeper.ask()
-        if asked:
-            entry["ptp"] = asked
+        entry.ptp = self._keeper.ask() or None
         gone = self._keeper.ended()
         if gone is not None:
-            entry["clock_gate"] = {"fit": False, "reason": gone}
-        epoch = entry["epoch_realtime_ns"]
+            entry.clock_gate = ClockGate(fit=False, reason=gone)
+        epoch = entry.epoch_realtime_ns
         rows = [
             {
                 "time": (state.realtime_ns - epoch) * 1000,
@@ -412,36 +417,35 @@ class _Campaign:
             }
             for state in self._keeper.states(epoch - _STATES_BEFORE_NS, time.time_ns())
         ]
-        store_clock_states(self._directory, entry["index"], rows)
+        store_clock_states(self._directory, entry.index, rows)
 
-    def _finish(self, entry: dict[str, Any], trouble: list[str], *, seconds: float) -> None:
+    def _finish(self, entry: RunEntry, trouble: list[str], *, seconds: float) -> None:
         """Ends the run on every agent; one that does not end it in time is given up."""
         abort, end = bool(trouble), time.monotonic() + seconds
 
-        def finish(agent: Agent) -> tuple[dict[str, Any], AgentLostError | OSError | None]:
+        def finish(agent: Agent) -> tuple[FinishedRun, AgentLostError | OSError | None]:
             """The agent's report, and the error that kept its records; in parallel, while others still write theirs."""
             is_lost = agent.place.end_system == self._lost and agent.place.access is not None
             left = min(end - time.monotonic(), _LOST_S if is_lost else seconds)
-            report = agent.finish(abort=abort, seconds=max(left, _LEAST_S))
+            ended = agent.finish(abort=abort, seconds=max(left, _LEAST_S))
             try:
                 self._fetch(agent, entry)
             except (AgentLostError, OSError) as error:
-                return report, error
-            return report, None
+                return ended, error
+            return ended, None
 
         for agent, outcome in self._pool.outcomes(finish):
             name = agent.place.end_system
             try:
                 if isinstance(outcome, AgentLostError):
                     raise outcome
-                report, missed = outcome
+                ended, missed = outcome
                 if agent.place.is_network:
-                    _take_up_network(entry, report)
+                    ended.enter_network(entry)
                 else:
-                    entry["agents"][name] = report
-                tell_trials(entry["trials"], name, report)
-                if not report["complete"] and not trouble:
-                    trouble.append(f"{name}: {report['incomplete_reason']}")
+                    entry.agents[name] = with_trials(ended.report, entry.trials or (), name)
+                if not ended.report.complete and not trouble:
+                    trouble.append(f"{name}: {ended.report.incomplete_reason}")
                 if missed is not None:
                     raise missed
                 _note_collected(agent, entry)
@@ -454,7 +458,7 @@ class _Campaign:
                 trouble.append(f"{self._directory.root}: cannot be written: {error.strerror}")
                 self._miss(agent, entry)
 
-    def _without(self, agent: Agent, entry: dict[str, Any], end: float) -> str:
+    def _without(self, agent: Agent, entry: RunEntry, end: float) -> str:
         """Tries to recover the records of an agent that did not end its run; a clause that says what became of them."""
         if self._recover(agent, entry, end):
             return f"; what {agent.place.called} had recorded was fetched"
@@ -468,21 +472,24 @@ class _Campaign:
             f"`wiregauge lab fetch {self._directory.root}` has it"
         )
 
-    def _fetch(self, agent: Agent, entry: Mapping[str, Any], kept: KeptRecords | None = None) -> None:
+    def _fetch(self, agent: Agent, entry: RunEntry, kept: pb.KeptRecords | None = None) -> None:
         """Fetches all records of an agent on another host."""
         place = agent.place
         if not place.shares_run_directory:
-            agent.collect(Collected(self._directory.spool(entry["index"], place.node)), kept)
+            agent.collect(Collected(self._directory.spool(entry.index, place.node)), kept)
 
-    def _miss(self, agent: Agent, entry: dict[str, Any]) -> None:
+    def _miss(self, agent: Agent, entry: RunEntry) -> None:
         """Marks the records of an agent as not fetched; a part that was fetched is set aside."""
-        report = entry["agents"].get(agent.place.end_system)
+        name = agent.place.end_system
+        report = entry.agents.get(name)
         if report is not None:
-            report["complete"], report["incomplete_reason"] = False, "its records were not fetched"
+            entry.agents[name] = replace(
+                report, complete=False, incomplete_reason="its records were not fetched"
+            )
         with contextlib.suppress(OSError):
-            self._directory.put_by(entry["index"], agent.place.node)
+            self._directory.put_by(entry.index, agent.place.node)
 
-    def _recover(self, agent: Agent, entry: dict[str, Any], end: float) -> bool:
+    def _recover(self, agent: Agent, entry: RunEntry, end: float) -> bool:
         """Fetches the stored records of an agent that was lost in a run, once it is back; whether there were any.
 
         If the run still goes on there, a new session ends it.
@@ -496,7 +503,7 @@ class _Campaign:
         while True:
             try:
                 left = max(end - time.monotonic(), _LEAST_S)
-                kept, where = agent.kept(self._name, seconds=left), (entry["index"], place.node)
+                kept, where = agent.kept(self._name, seconds=left), (entry.index, place.node)
                 ours = [one for one in kept if (one.run, one.node) == where]
                 if any(one.active for one in ours):
                     self._pool.hello(agent)
@@ -510,12 +517,12 @@ class _Campaign:
             else:
                 return bool(ours)
 
-    def _discard(self, entry: dict[str, Any]) -> None:
+    def _discard(self, entry: RunEntry) -> None:
         """Lets hosts discard records that were fetched completely and stored; unreachable hosts keep theirs."""
         for agent in self._pool.agents:
-            if agent.place.access is not None and agent.place.node in entry.get("collected", ()):
+            if agent.place.access is not None and agent.place.node in entry.collected:
                 with contextlib.suppress(AgentLostError):
-                    agent.discard(self._name, entry["index"], agent.place.node)
+                    agent.discard(self._name, entry.index, agent.place.node)
 
     def _explain(self, error: AgentLostError) -> str:
         """Adds the reason of an agent's loss where the bench knows it; a connection ends before its process is seen to
@@ -537,25 +544,10 @@ class _Campaign:
             time.sleep(0.02)
 
 
-def _take_up_network(entry: dict[str, Any], report: dict[str, Any]) -> None:
-    """Moves the report of a played network into the run's entry: device counters to the
-    place of those of a simulation, captures to the place of those of bridges."""
-    simulation = report.pop("simulation", None)
-    if isinstance(simulation, dict):
-        # The hosts' share is reported by their agents.
-        simulation.pop("agents", None)
-        report["loads"] = simulation.pop("loads", [])
-        entry["simulation"] = simulation
-    # A failed network reports only the reason.
-    for capture in report.pop("captures", ()):
-        entry["captures"][capture["node"]] = capture["task"]
-    entry["network"] = report
-
-
-def _note_collected(agent: Agent, entry: dict[str, Any]) -> None:
+def _note_collected(agent: Agent, entry: RunEntry) -> None:
     """Notes that all records of an agent on another host were fetched."""
     if not agent.place.shares_run_directory:
-        entry.setdefault("collected", []).append(agent.place.node)
+        entry.collected += (agent.place.node,)
 
 
 def _start(epoch_realtime_ns: int, agent: Agent) -> None:

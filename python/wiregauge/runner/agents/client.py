@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeVar
 
 import grpc
-from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
 
 from wiregauge._version import __version__
-from wiregauge.files import printable, printable_content, printable_lines
+from wiregauge.files import printable, printable_lines
 from wiregauge.plan import Network, Run, as_json
 from wiregauge.runner.agents.collecting import AlteredError, Collected
 from wiregauge.runner.agents.network import SILENCE_S, AgentPlace
+from wiregauge.runner.agents.reports import FinishedRun, finished_run
 from wiregauge.runner.agents.stalling import StalledError, in_time
 from wiregauge.runner.agents.versions import OURS
 from wiregauge.runner.bench import BenchError
@@ -29,10 +28,7 @@ __all__ = [
     "Agent",
     "AgentLostError",
     "ClockRelation",
-    "KeptRecords",
     "StartMissedError",
-    "StreamChoice",
-    "report_as_dict",
 ]
 
 _SERVICE = "/wiregauge.agent.v1.Agent/"
@@ -90,36 +86,11 @@ class StartMissedError(AgentLostError):
 
 
 @dataclass(frozen=True, slots=True)
-class StreamChoice:
-    """The backend by which an agent will send a stream."""
-
-    kind: str
-    number: int
-    backend: str
-    can_be_tried: bool
-
-
-@dataclass(frozen=True, slots=True)
 class ClockRelation:
     """The agent's clock minus this host's clock, and the bound of its error, ns."""
 
     offset_ns: int
     uncertainty_ns: int
-
-
-@dataclass(frozen=True, slots=True)
-class KeptRecords:
-    """Records of one end system in one run that an agent keeps."""
-
-    campaign: str
-    run: int
-    node: int
-    owner: str
-    bytes: int
-    modified_ns: int
-    """Time at which the newest was written, ns since 1970 by the host's clock."""
-    active: bool
-    """Whether they are being recorded."""
 
 
 class Agent:
@@ -163,18 +134,15 @@ class Agent:
 
     def _ask(self, name: str, request: Message, reply: type[Reply], *, seconds: float = SILENCE_S) -> Reply:
         """A call that is answered at once, even while the agent is in use."""
-        call = self._channel.unary_unary(
-            _SERVICE + name,
-            request_serializer=type(request).SerializeToString,
-            response_deserializer=partial(_read, reply),
-        )
         try:
-            answer: Reply = call(request, timeout=seconds, metadata=self._metadata)
+            answer: Reply = self._unary(name, partial(_read, reply))(
+                request, timeout=seconds, metadata=self._metadata
+            )
         except grpc.RpcError as error:
             raise AgentLostError(f"{self.place.address}: {_why(error)}", self.place.end_system) from error
         return answer
 
-    def hello(self, master_version: str, lease_ms: int, campaign: str = "") -> dict[str, Any]:
+    def hello(self, master_version: str, lease_ms: int, campaign: str = "") -> pb.HelloReply:
         """Greets the agent, starts its lease, returns its versions and host facts.
 
         Over a network the session is of this `campaign` and for the interface of the place.
@@ -192,12 +160,7 @@ class Agent:
             self.clock = self.relate_clock()
         cost = reply.host.get("clock-read-ns", "")
         self._clock_read_ns = int(cost) if cost.isdecimal() else None
-        return {
-            "agent_version": reply.agent_version,
-            "plan_schema": reply.plan_schema,
-            "record_schema": reply.record_schema,
-            "host": dict(reply.host),
-        }
+        return reply
 
     def prepare(
         self,
@@ -206,7 +169,7 @@ class Agent:
         agents_on_host: int,
         distrusted: Mapping[str, str],
         hold_s: float | None = None,
-    ) -> list[StreamChoice]:
+    ) -> Sequence[pb.StreamChoice]:
         """Has the agent open its access points and allocate memory for the run; the streams it will send, with
         backends.
 
@@ -236,10 +199,7 @@ class Agent:
             text = _PLAN + self._session + request.SerializeToString(deterministic=True)
             request.signature = self.place.access.sign(text)
         reply = self._call("Prepare", request, pb.PrepareReply)
-        return [
-            StreamChoice(one.kind, one.number, one.backend, can_be_tried=one.can_be_tried)
-            for one in reply.streams
-        ]
+        return reply.streams
 
     def try_stream(self, kind: str, number: int, frames: int) -> int:
         """Has a stream send a few trial frames before the run begins; the number of frames sent."""
@@ -277,12 +237,7 @@ class Agent:
 
     def relate_clock(self) -> ClockRelation:
         """The agent's clock against this host's, by the quickest of some readings over the control connection."""
-        call = self._channel.unary_unary(
-            f"{_SERVICE}ReadClock",
-            request_serializer=pb.ReadClockRequest.SerializeToString,
-            response_deserializer=pb.ReadClockReply.FromString,
-        )
-        found = []
+        call, found = self._unary("ReadClock", pb.ReadClockReply.FromString), []
         try:
             for _ in range(_CLOCK_READINGS):
                 begun, asked = time.time_ns(), time.monotonic_ns()
@@ -305,11 +260,7 @@ class Agent:
 
         Watching also renews the lease.
         """
-        ask = self._channel.unary_stream(
-            f"{_SERVICE}Watch",
-            request_serializer=pb.WatchRequest.SerializeToString,
-            response_deserializer=pb.Progress.FromString,
-        )
+        ask = self._stream("Watch", pb.Progress.FromString)
         while True:
             stream = ask(pb.WatchRequest(interval_ms=interval_ms, live=True), metadata=self._metadata)
             self._watched = stream
@@ -335,28 +286,21 @@ class Agent:
         if self._watched is not None:
             self._watched.cancel()
 
-    def finish(self, *, abort: bool, seconds: float) -> dict[str, Any]:
-        """Ends the run and returns the agent's report, for which it has `seconds`.
+    def finish(self, *, abort: bool, seconds: float) -> FinishedRun:
+        """Ends the run and returns what the agent says of it, for which it has `seconds`."""
+        answer = self._call(
+            "Finish", pb.FinishRequest(abort=abort), pb.FinishReply, seconds=seconds, again=True
+        )
+        return finished_run(answer.report, self._clock_read_ns)
 
-        The report also has `clock_read_ns`, the cost of one clock reading that the agent reported in its greeting.
-        """
-        request = pb.FinishRequest(abort=abort)
-        answer = self._call("Finish", request, pb.FinishReply, seconds=seconds, again=True)
-        report = report_as_dict(answer.report)
-        return report if self._clock_read_ns is None else {**report, "clock_read_ns": self._clock_read_ns}
-
-    def collect(self, into: Collected, kept: KeptRecords | None = None) -> None:
+    def collect(self, into: Collected, kept: pb.KeptRecords | None = None) -> None:
         """Fetches the segment files of the last run, or kept records, and checks each against its hash.
 
         A connection that breaks is made anew, and what came is not fetched twice.
 
         Raises AgentLostError, also where the agent is there and sends nothing.
         """
-        ask = self._channel.unary_stream(
-            f"{_SERVICE}Collect",
-            request_serializer=pb.CollectRequest.SerializeToString,
-            response_deserializer=pb.Chunk.FromString,
-        )
+        ask = self._stream("Collect", pb.Chunk.FromString)
         request = pb.CollectRequest()
         if kept is not None:
             request.campaign, request.run, request.node = kept.campaign, kept.run, kept.node
@@ -386,23 +330,11 @@ class Agent:
                 into.done()
                 return
 
-    def kept(self, campaign: str = "", *, seconds: float | None = None) -> Sequence[KeptRecords]:
+    def kept(self, campaign: str = "", *, seconds: float | None = None) -> Sequence[pb.KeptRecords]:
         """The records of one campaign, or of all of ours, that the host keeps; answered within `seconds`."""
         request = pb.ListRecordsRequest(campaign=campaign)
         seconds = _CALL_SECONDS if seconds is None else seconds
-        reply = self._call("ListRecords", request, pb.ListRecordsReply, seconds=seconds)
-        return [
-            KeptRecords(
-                one.campaign,
-                one.run,
-                one.node,
-                one.owner,
-                one.bytes,
-                one.modified_realtime_ns,
-                one.active,
-            )
-            for one in reply.kept
-        ]
+        return self._call("ListRecords", request, pb.ListRecordsReply, seconds=seconds).kept
 
     def discard(self, campaign: str, run: int, node: int) -> None:
         """Has the host remove stored records of a run."""
@@ -437,11 +369,7 @@ class Agent:
     def watch_clock_programs(self) -> Iterator[pb.ClockProgramLine]:
         """The output lines of the clock programs until they stop; broken connections are renewed without repeating a
         line."""
-        ask = self._channel.unary_stream(
-            f"{_SERVICE}WatchClockPrograms",
-            request_serializer=pb.WatchClockProgramsRequest.SerializeToString,
-            response_deserializer=partial(_read, pb.ClockProgramLine),
-        )
+        ask = self._stream("WatchClockPrograms", partial(_read, pb.ClockProgramLine))
         after, broken = 0, 0.0
         while True:
             try:
@@ -473,6 +401,14 @@ class Agent:
         """Drops the connection."""
         self._channel.close()
 
+    def _unary(self, name: str, read: Callable[[bytes], Reply]) -> Any:
+        """A call with one answer, and how that is read."""
+        return self._channel.unary_unary(_SERVICE + name, _written, read)
+
+    def _stream(self, name: str, read: Callable[[bytes], Reply]) -> Any:
+        """A call with many answers, and how each is read."""
+        return self._channel.unary_stream(_SERVICE + name, _written, read)
+
     def _call(
         self,
         name: str,
@@ -498,12 +434,7 @@ class Agent:
     def _call_once(
         self, name: str, request: Message, reply: type[Reply], *, seconds: float, wait: bool
     ) -> Reply:
-        call = self._channel.unary_unary(
-            _SERVICE + name,
-            request_serializer=type(request).SerializeToString,
-            response_deserializer=partial(_read, reply),
-        )
-        end = time.monotonic() + seconds
+        call, end = self._unary(name, partial(_read, reply)), time.monotonic() + seconds
         try:
             pending = call.future(request, timeout=seconds, wait_for_ready=wait, metadata=self._metadata)
             while True:
@@ -523,18 +454,9 @@ class Agent:
 
     def _there(self, seconds: float) -> None:
         """Requests a sign of life, even while the agent is busy. Raises AgentLostError without one."""
-        call = self._channel.unary_unary(
-            f"{_SERVICE}ReadClock",
-            request_serializer=pb.ReadClockRequest.SerializeToString,
-            response_deserializer=pb.ReadClockReply.FromString,
-        )
+        call, left = self._unary("ReadClock", pb.ReadClockReply.FromString), max(seconds, 0.0)
         try:
-            call(
-                pb.ReadClockRequest(),
-                timeout=max(seconds, 0.0),
-                wait_for_ready=True,
-                metadata=self._metadata,
-            )
+            call(pb.ReadClockRequest(), timeout=left, wait_for_ready=True, metadata=self._metadata)
         except grpc.RpcError as error:
             if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
                 raise self.is_silent(_PATIENCE_S + seconds) from error
@@ -564,6 +486,10 @@ class Agent:
             return self._is_gone()
         kind = StartMissedError if code is grpc.StatusCode.OUT_OF_RANGE else AgentLostError
         return kind(printable(f"{self.place.called}: {_unknown(error) or error.details()}"), name)
+
+
+def _written(request: Message) -> bytes:
+    return request.SerializeToString()
 
 
 def _read(kind: type[Reply], data: bytes) -> Reply:
@@ -606,48 +532,3 @@ def _why(error: grpc.RpcError) -> str:
         if sign in details:
             return meaning
     return details
-
-
-_OF_NETWORK: Final = ("releases", "intake", "cost", "captures", "foreign", "overlong")
-
-
-def report_as_dict(report: pb.AgentReport) -> dict[str, Any]:
-    """The report as the manifest keeps it: snake_case names, every field present, 64-bit numbers as numbers."""
-    loose = MessageToDict(report, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
-    numbered = _numbers(report, loose)
-    assert isinstance(numbered, dict)
-    for told in (*numbered["streams"], *numbered["timestamps"]):
-        figures = told.pop("figures_json")
-        told["figures"] = printable_content(json.loads(figures)) if figures else {}
-    simulation = numbered.pop("simulation_json")
-    if simulation:
-        numbered["simulation"] = printable_content(json.loads(simulation))
-    if not report.releases and not report.HasField("intake"):
-        # Only reports of the network have these fields.
-        for key in _OF_NETWORK:
-            del numbered[key]
-    return numbered
-
-
-def _numbers(message: Message, loose: dict[str, Any]) -> dict[str, Any]:
-    """The JSON form of protocol buffers writes 64-bit numbers as strings; a manifest should not."""
-    result: dict[str, Any] = {}
-    for field in message.DESCRIPTOR.fields:
-        if field.has_presence and not message.HasField(field.name):
-            result[field.name] = None
-            continue
-        value = loose[field.name]
-        if field.cpp_type in (field.CPPTYPE_INT64, field.CPPTYPE_UINT64):
-            result[field.name] = int(value)
-        elif field.message_type is not None and field.message_type.GetOptions().map_entry:
-            result[field.name] = {key: int(number) for key, number in value.items()}
-        elif field.message_type is not None and not field.is_repeated:
-            result[field.name] = _numbers(getattr(message, field.name), value)
-        elif field.message_type is not None:
-            result[field.name] = [
-                _numbers(part, loose_part)
-                for part, loose_part in zip(getattr(message, field.name), value, strict=True)
-            ]
-        else:
-            result[field.name] = value
-    return result

@@ -10,9 +10,9 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from wiregauge.plan import Campaign
+from wiregauge.records.reported import ClockOffset, RunEntry
 from wiregauge.runner.agents.client import Agent, AgentLostError, ClockRelation
 from wiregauge.runner.clocks.keeper import ClockKeeper
 from wiregauge.runner.clocks.relation import PtpRelation
@@ -74,7 +74,7 @@ class ClockRelations:
             )
         return None
 
-    def after(self, entry: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    def after(self, entry: RunEntry) -> dict[str, ClockOffset]:
         """The offset of each clock in the finished run, with its uncertainty, by end system.
 
         The offset before the run was taken out of its start; how far it has moved since is part of the uncertainty.
@@ -86,28 +86,24 @@ class ClockRelations:
         apart = any(agent.place.own_clock for agent in self._agents)
         for agent in self._agents:
             name, before = agent.place.end_system, agent.clock
-            there = "network" in entry if agent.place.is_network else name in entry["agents"]
+            there = entry.network is not None if agent.place.is_network else name in entry.agents
             if agent.place.is_network and there and apart and not agent.place.own_clock:
                 # The network's times are on the clock that announces starts.
-                found[name] = _offset(0, "same-clock")
+                found[name] = ClockOffset(0, 0, "same-clock")
             if not agent.place.own_clock or not there:
                 continue
             with contextlib.suppress(AgentLostError):
                 after = agent.relate_clock()
                 moved = abs(after.offset_ns - before.offset_ns)
                 bound = before.uncertainty_ns + after.uncertainty_ns + moved
-                found[name] = _offset(bound, "control-connection")
+                found[name] = ClockOffset(0, bound, "control-connection")
                 # The next run of the campaign starts with the relations known now.
                 agent.clock = after
         return found
 
-    def _by_ptp(self, entry: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-        epoch = entry["epoch_realtime_ns"]
+    def _by_ptp(self, entry: RunEntry) -> dict[str, ClockOffset]:
+        epoch = entry.epoch_realtime_ns
         if not self._ptp or not epoch or self._keeper is None:
             return {}
         bounds = self._keeper.bounds(self._ptp, epoch, time.time_ns())
-        return {name: _offset(bound, "ptp") for name, bound in bounds.items() if name in entry["agents"]}
-
-
-def _offset(uncertainty_ns: float, method: str) -> dict[str, Any]:
-    return {"offset_ns": 0, "uncertainty_ns": uncertainty_ns, "method": method}
+        return {name: ClockOffset(0, bound, "ptp") for name, bound in bounds.items() if name in entry.agents}

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from wiregauge.plan import NETWORK, Campaign, Run
+from wiregauge.records.reported import FirstPort, TaskReport
 from wiregauge.runner.bench import Fact
 
 __all__ = [
@@ -107,11 +108,11 @@ class NetworkUnderTest(ABC):
     def keep_frames(self, from_ns: int, to_ns: int) -> None:  # noqa: B027 - there may be no captures
         """Has captures of switches write their frames from this interval of CLOCK_REALTIME."""
 
-    def end_captures(self) -> dict[str, dict[str, Any]]:
+    def end_captures(self) -> dict[str, TaskReport]:
         """Ends the captures of switches; returns the report of each switch's task."""
         return {}
 
-    def first_ports(self) -> dict[str, dict[str, Any]]:
+    def first_ports(self) -> dict[str, FirstPort]:
         """The port at the other end of each end system's link, and the frames it has received since its creation.
 
         Empty where the bench cannot read the network's ports.

@@ -15,12 +15,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from wiregauge._version import __version__
 from wiregauge.runner.agents.client import Agent, AgentLostError, StartMissedError
 from wiregauge.runner.agents.network import SILENCE_S, AgentPlace
 from wiregauge.runner.agents.versions import disagreement
+from wiregauge.runner.rpc import agent_pb2 as pb
 
 __all__ = ["AgentPool"]
 
@@ -135,11 +136,11 @@ class AgentPool:
         """Raises AgentLostError for an agent of another version."""
         replies = self.each(self.hello)
         for agent, reply in zip(self.agents, replies, strict=True):
-            why = disagreement(reply["agent_version"], reply["plan_schema"], reply["record_schema"])
+            why = disagreement(reply.agent_version, reply.plan_schema, reply.record_schema)
             if why is not None:
                 raise AgentLostError(f"{agent.place.called}: {why}", agent.place.end_system)
 
-    def hello(self, agent: Agent) -> dict[str, Any]:
+    def hello(self, agent: Agent) -> pb.HelloReply:
         """Greets one agent; its answer."""
         # Nobody is given up before the testmaster gives up.
         least_ms = int(1000 * (agent.place.patience_s - SILENCE_S)) + _LEASE_MS

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
+
+from msgspec.structs import replace
 
 from wiregauge.plan import Run
-from wiregauge.runner.agents.client import Agent, StreamChoice
+from wiregauge.records.reported import AgentReport, StreamTrial
+from wiregauge.runner.agents.client import Agent
+from wiregauge.runner.rpc import agent_pb2 as pb
 
-__all__ = ["Trial", "tell_trials", "try_streams"]
+__all__ = ["try_streams", "with_trials"]
 
 _FRAMES: Final = 8
 _LEAST: Final = _FRAMES // 2
@@ -24,36 +27,13 @@ _PATIENCE_S: Final = 0.5
 _LOOK_S: Final = 0.02
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """The result of a trial: how many of its frames arrived."""
-
-    end_system: str
-    kind: str
-    number: int
-    backend: str
-    sent: int
-    arrived: int
-    to: str
-
-    @property
-    def succeeded(self) -> bool:
-        """Whether the frames came."""
-        return self.arrived >= min(_LEAST, self.sent)
-
-    @property
-    def text(self) -> str:
-        """The result as a clause."""
-        return f"{self.arrived} of {self.sent} trial frames arrived at {self.to}"
-
-
 def try_streams(
     agents: Mapping[str, Agent],
-    chosen: Mapping[str, list[StreamChoice]],
+    chosen: Mapping[str, Sequence[pb.StreamChoice]],
     run: Run,
     nodes: Sequence[str],
     network: Agent | None = None,
-) -> list[Trial]:
+) -> list[StreamTrial]:
     """Tries all streams one after the other, each as it was chosen. `agents` and `chosen` are by end system.
 
     Where an agent is the `network`, its interface at the sender's link is the one that is asked. Raises AgentLostError.
@@ -71,34 +51,30 @@ def try_streams(
     return trials
 
 
-def _try(sender: Agent, choice: StreamChoice, receiver: Agent, interface: str) -> Trial:
+def _try(sender: Agent, choice: pb.StreamChoice, receiver: Agent, interface: str) -> StreamTrial:
     before = receiver.received_frames(interface)
     sent = sender.try_stream(choice.kind, choice.number, _FRAMES)
     end = time.monotonic() + _PATIENCE_S
     while (arrived := receiver.received_frames(interface) - before) < sent and time.monotonic() < end:
         time.sleep(_LOOK_S)
-    return Trial(
+    arrived = min(arrived, sent)
+    return StreamTrial(
         sender.place.end_system,
         choice.kind,
         choice.number,
         choice.backend,
         sent,
-        min(arrived, sent),
+        arrived,
         receiver.place.end_system,
+        succeeded=arrived >= min(_LEAST, sent),
     )
 
 
-def tell_trials(trials: Sequence[Mapping[str, Any]], name: str, report: Mapping[str, Any]) -> None:
-    """Adds the observation of its trial to the reason of each stream's backend."""
-    seen = {
-        (
-            trial["kind"],
-            trial["number"],
-        ): f"{trial['arrived']} of {trial['sent']} trial frames arrived at {trial['to']}"
-        for trial in trials
-        if trial["end_system"] == name
-    }
-    for stream in report["streams"]:
-        text = seen.get((stream["kind"], stream["number"]))
-        if text:
-            stream["why"] = f"{stream['why']}; {text}" if stream["why"] else text
+def with_trials(report: AgentReport, trials: Sequence[StreamTrial], name: str) -> AgentReport:
+    """The report of an end system, with what its trial has shown in the reason of each stream's backend."""
+    seen = {(trial.kind, trial.number): trial.text for trial in trials if trial.end_system == name}
+    streams = (
+        replace(stream, why="; ".join(filter(None, (stream.why, seen.get((stream.kind, stream.number))))))
+        for stream in report.streams
+    )
+    return replace(report, streams=tuple(streams))

@@ -11,7 +11,7 @@ from typing import Final
 
 from wiregauge.runner.agents.client import Agent, AgentLostError
 from wiregauge.runner.agents.pool import AgentPool
-from wiregauge.runner.live.figures import FromAgent
+from wiregauge.runner.rpc import agent_pb2 as pb
 
 __all__ = ["watch"]
 
@@ -34,7 +34,7 @@ Show = Callable[[float, int, int], None]
 Tell = Callable[[str], None]
 """Receives an event of the run as a sentence, as soon as an agent reports it."""
 
-Hear = Callable[[str, FromAgent], None]
+Hear = Callable[[str, pb.LiveFigures], None]
 """Takes the live figures of a second from the agent of an end system."""
 
 
@@ -49,7 +49,7 @@ class _Watched:
         self.words = 0
         self.done = False
         self.error: AgentLostError | None = None
-        self.figures: deque[FromAgent] = deque(maxlen=_MOST_KEPT)
+        self.figures: deque[pb.LiveFigures] = deque(maxlen=_MOST_KEPT)
         self.trouble = ""
         self.told = False
         self.heard = 0

@@ -100,10 +100,6 @@ def beyond_namespaces(campaign: Campaign, switches: Switches = SWITCHES) -> list
 
 def needs_bridges(campaign: Campaign) -> bool:
     """Whether a test needs bridges: clock programs communicate by their own frames, which the model does not carry."""
-    return _keeps_clocks(campaign)
-
-
-def _keeps_clocks(campaign: Campaign) -> bool:
     asked = campaign.synchronise
     return asked is not None and (asked.ptp is not None or bool(asked.chrony))
 
@@ -111,7 +107,7 @@ def _keeps_clocks(campaign: Campaign) -> bool:
 def beyond_played(campaign: Campaign, elsewhere: str = "use switches of metal") -> list[str]:
     """The same where the simulator's engine plays the network in real time; `elsewhere`: a bench that provides more."""
     found = beyond_simulator(campaign)
-    if _keeps_clocks(campaign):
+    if needs_bridges(campaign):
         found.append(
             "the test has programs keep the clocks of hosts: the model carries the frames of the test alone; "
             f"{elsewhere}"

@@ -21,10 +21,12 @@ from typing import Any, Final, Protocol
 
 from wiregauge import _native
 from wiregauge.plan import as_json
+from wiregauge.plan.base import convert
 from wiregauge.records import RunDirectory, RunDirectoryError, missing_runs
 from wiregauge.records.directory import utc_now
 from wiregauge.records.entry import new_simulated_entry
 from wiregauge.records.processing import enter_tracked, track_run
+from wiregauge.records.reported import AgentReport, RunEntry
 from wiregauge.runner.bench import BenchError
 from wiregauge.runner.observer import Observer
 from wiregauge.runner.stopping import Interrupted, signals_deferred
@@ -60,7 +62,7 @@ class SimulationFailed(BenchError):  # noqa: N818 - read as in "raise Simulation
 class SimulatedRun:
     """A run that has ended, as the lists of its run directory will have it."""
 
-    entry: dict[str, Any]
+    entry: RunEntry
     """The run's entry of the manifest."""
     tracking: dict[str, Any] | None
     """The run's entry of tracking.json; None for a run that could not be tracked."""
@@ -91,31 +93,31 @@ def simulate_run(directory: RunDirectory, position: int, watch: Watch) -> Simula
     plan = directory.plan
     run = plan.runs[position]
     entry = new_simulated_entry(directory.plan, position)
-    entry["state"] = "partial"
+    entry.state = "partial"
     try:
         watch(0.0)
-        report = json.loads(
+        report: dict[str, Any] = json.loads(
             _native.simulate_run(as_json(plan.network), as_json(run), str(directory.spool(run.index)), watch)
         )
-        entry["agents"] = report.pop("agents")
-        entry["simulation"] = report
-        entry["state"] = "complete"
+        entry.agents = convert(report.pop("agents"), dict[str, AgentReport | None])
+        entry.all_simulation = report
+        entry.state = "complete"
     except SimulationStopped:
         pass
     except _native.NativeError as error:
-        entry["reason"] = str(error)
+        entry.reason = str(error)
     tracking = None
     try:
         tracking = track_run(directory, run.index)
     except RunDirectoryError as error:
         _fell_short(entry, str(error))
-    entry["finished"] = utc_now()
+    entry.finished = utc_now()
     return SimulatedRun(entry, tracking)
 
 
-def _fell_short(entry: dict[str, Any], reason: str) -> None:
-    entry["state"] = "partial"
-    entry["reason"] = entry["reason"] or reason
+def _fell_short(entry: RunEntry, reason: str | None) -> None:
+    entry.state = "partial"
+    entry.reason = entry.reason or reason
 
 
 class _Simulation:
@@ -126,7 +128,7 @@ class _Simulation:
         self._observer = observer
         self._simulator = simulator
         self._stop = threading.Event()
-        self._begun: dict[int, dict[str, Any]] = {}
+        self._begun: dict[int, RunEntry] = {}
         self._shares: dict[int, float] = {}
         self._ended: list[SimulatedRun] = []
         """Finished runs that are not in the lists yet."""
@@ -169,7 +171,7 @@ class _Simulation:
         done, _ = wait(waiting, timeout=_LOOK_S, return_when=FIRST_COMPLETED)
         for position, share in list(self._shares.items()):
             self._observer.run_progressed(position, share)
-        ended: list[tuple[int, dict[str, Any]]] = []
+        ended: list[tuple[int, RunEntry]] = []
         failed = None
         with signals_deferred():
             for future in done:
@@ -182,15 +184,15 @@ class _Simulation:
             if time.monotonic() >= self._due:
                 failed = self._enter()
         for position, entry in ended:
-            if entry["reason"] is not None:
-                raise SimulationFailed(entry["reason"])
+            if entry.reason is not None:
+                raise SimulationFailed(entry.reason)
             self._observer.run_ended(position, entry)
         if failed is not None:
             raise SimulationFailed(failed)
 
     def _note_end(self, position: int, made: SimulatedRun, reason: str | None) -> None:
-        if made.entry["state"] != "complete" and made.entry["reason"] is None:
-            made.entry["reason"] = reason
+        if made.entry.state != "complete":
+            _fell_short(made.entry, reason)
         self._begun.pop(position, None)
         self._shares.pop(position, None)
         self._ended.append(made)
@@ -203,7 +205,7 @@ class _Simulation:
         """
         at, failed = time.monotonic(), None
         ended, self._ended = self._ended, []
-        tracked = {made.entry["index"]: made.tracking for made in ended if made.tracking is not None}
+        tracked = {made.entry.index: made.tracking for made in ended if made.tracking is not None}
         try:
             if tracked:
                 enter_tracked(self._directory, tracked)
@@ -213,22 +215,20 @@ class _Simulation:
                 _fell_short(made.entry, failed)
         entries = [made.entry for made in ended] + self._fresh()
         if entries:
-            runs = {run["index"]: run for run in self._directory.runs}
-            runs.update({entry["index"]: entry for entry in entries})
-            self._directory.runs[:] = [runs[index] for index in sorted(runs)]
+            self._directory.enter(*entries)
             self._directory.save()
         now = time.monotonic()
         self._due = now + INTERVAL * (now - at)
         return failed
 
-    def _fresh(self) -> list[dict[str, Any]]:
+    def _fresh(self) -> list[RunEntry]:
         """Entries of runs under way that are not listed yet, whose records must be found even if this is killed."""
-        entered = {run["index"] for run in self._directory.runs}
+        entered = self._directory.run_indices
         begun = []
         # Others add to it meanwhile.
         while self._begun:
             begun.append(self._begun.popitem()[1])
-        return [entry for entry in begun if entry["index"] not in entered]
+        return [entry for entry in begun if entry.index not in entered]
 
     def _one(self, position: int) -> SimulatedRun | None:
         """One run; on a thread of the pool."""
@@ -247,5 +247,6 @@ class _Simulation:
             if position not in self._shares:
                 raise
             entry = new_simulated_entry(self._directory.plan, position)
-            failed = {**entry, "state": "partial", "reason": str(error), "finished": utc_now()}
-            return SimulatedRun(failed, None)
+            _fell_short(entry, str(error))
+            entry.finished = utc_now()
+            return SimulatedRun(entry, None)

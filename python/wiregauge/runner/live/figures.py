@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal
 
 from wiregauge.plan import Run
 
-__all__ = ["Figures", "FlowNow", "FromAgent", "RunNow", "bucket_end_ns"]
+if TYPE_CHECKING:
+    from wiregauge.runner.rpc import agent_pb2 as pb
+
+__all__ = ["Figures", "FlowNow", "RunNow", "bucket_end_ns"]
 
 _LEAST_SETTLE_NS: Final = 1_000_000_000
 """How long a message may be under way before it counts as lost, ns; the drain of the test where that is longer."""
@@ -23,42 +26,6 @@ _REMEMBERED_NS: Final = 30_000_000_000
 _PARTS: Final = 16
 _LAST_BUCKET: Final = 639
 """Last bucket, for more than two hours; it includes all longer times."""
-
-
-class FlowFromAgent(Protocol):
-    """`LiveFlow` of agent.proto."""
-
-    flow: int
-    sent: int
-    refused: int
-    received: int
-    missing: int
-    repeats: int
-    late_ns: int
-    arrives: bool
-    round_trip: bool
-    measured: int
-    min_ns: int
-    max_ns: int
-    sum_ns: int
-    worst_ns: int
-
-    @property
-    def buckets(self) -> Sequence[int]: ...
-    @property
-    def counts(self) -> Sequence[int]: ...
-
-
-class FromAgent(Protocol):
-    """`LiveFigures` of agent.proto."""
-
-    number: int
-    at_ns: int
-    records_dropped: int
-    flows_left_out: int
-
-    @property
-    def flows(self) -> Sequence[FlowFromAgent]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +95,7 @@ class _Flow:
     before: tuple[int, int] = (0, 0)
     """The received count at the last look, and the time of that look."""
 
-    def take(self, told: FlowFromAgent, at_ns: int, *, missed: bool, settle_ns: int) -> None:
+    def take(self, told: pb.LiveFlow, at_ns: int, *, missed: bool, settle_ns: int) -> None:
         """Adds an agent's sums for this flow."""
         self.known = True
         if told.round_trip or not told.arrives:
@@ -214,7 +181,7 @@ class Figures:
         self._numbers: dict[str, int] = {}
         self._told: dict[str, tuple[int, int, int]] = {}
 
-    def take(self, agent: str, told: FromAgent) -> None:
+    def take(self, agent: str, told: pb.LiveFigures) -> None:
         """Adds the sums of one end system's agent; a report that is not newer than the last is ignored."""
         last = self._numbers.get(agent, 0)
         if told.number <= last:

@@ -11,9 +11,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from wiregauge.plan import Run
+from wiregauge.records.reported import RunEntry
 from wiregauge.runner.bench import BenchError
 from wiregauge.runner.live.alarms import MOST_KEPT, AlarmExit, AlarmLimit, Alarms, sentence
 from wiregauge.runner.live.disk import DiskBound, room
@@ -158,12 +159,12 @@ class AlarmMonitor:
         if self._bound is not None:
             self._bound.look(root)
 
-    def run_ends(self, entry: dict[str, Any]) -> None:
+    def run_ends(self, entry: RunEntry) -> None:
         """Writes alarms and hooks into the run's manifest entry."""
         for hook in self._hooks:
             hook.close()
         if self._limits:
-            entry["alarms"] = {
+            entry.alarms = {
                 **self._alarms.as_json(),
                 **({} if self._around_s is None else {"around_s": self._around_s, "kept": self._kept}),
                 "exit": self._exits,

@@ -21,10 +21,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Final, get_args
+
+from msgspec.structs import replace as changed
 
 from wiregauge.plan import (
     NETWORK,
@@ -38,6 +39,7 @@ from wiregauge.plan import (
     as_json,
 )
 from wiregauge.records import Traits
+from wiregauge.records.reported import FirstPort, TaskReport
 from wiregauge.runner.agent_program import namespaces_here
 from wiregauge.runner.agents.bench import AgentBench
 from wiregauge.runner.agents.network import HOST_PRIORITY, NETWORK_PRIORITY, AgentPlace
@@ -68,37 +70,6 @@ _BUSY: Final = 2_000
 _READ_SECONDS: Final = 10.0
 _BUILD_SECONDS: Final = 60.0
 _NODE_SECONDS: Final = 1.0
-
-
-@dataclass(frozen=True)
-class _Needs:
-    """What a campaign needs of the network that stands."""
-
-    network: Network
-    switches: Switches
-    chosen: tuple[tuple[tuple[int, ...], int], ...]
-    """Destination addresses given by flows, each with the number of the end system it leads to."""
-    pairs: frozenset[tuple[int, int]]
-    """Pairs of communicating nodes, both ways."""
-
-    @classmethod
-    def of(cls, campaign: Campaign, switches: Switches) -> _Needs:
-        return cls(campaign.network, switches, _chosen(campaign), _pairs(campaign))
-
-    def covers(self, other: _Needs) -> bool:
-        """Whether the network is the other's, with all paths that the other needs."""
-        return other.pairs <= self.pairs and replace(other, pairs=self.pairs) == self
-
-    @cached_property
-    def behind(self) -> Mapping[int, Sequence[tuple[str, Attachment]]]:
-        """By node the end systems whose links end there, each with the port."""
-        found: dict[int, list[tuple[str, Attachment]]] = {}
-        nodes = self.network.nodes
-        for link in self.network.links:
-            for near, far in (link.ends, link.ends[::-1]):
-                if nodes[near.node].is_end_system:
-                    found.setdefault(far.node, []).append((nodes[near.node].name, far))
-        return found
 
 
 class NetnsBench(AgentBench):
@@ -145,7 +116,7 @@ class NetnsBench(AgentBench):
             driver = ", ".join(f"{one.driver} {one.name}" for one in self.lent)
             self.traits = replace(self.traits, driver=driver)
         self._have_played("kernel" if interfaces is not None else switches or SWITCHES)
-        self._standing: _Needs | None = None
+        self._standing: Order | None = None
         self._is_built = False
         self._rate: int | None = None
         """Rate of all links where a run has set it, bit/s."""
@@ -187,7 +158,7 @@ class NetnsBench(AgentBench):
 
     def build(self, campaign: Campaign) -> None:
         """Builds the network of a campaign, unless it stands."""
-        needs, standing = _Needs.of(campaign, self._switches), self._standing
+        needs, standing = _needs(campaign, self._switches), self._standing
         if standing is not None and not standing.covers(needs):
             if self.lent is not None:
                 raise BenchError(
@@ -205,17 +176,11 @@ class NetnsBench(AgentBench):
             self._work_on(self._standing, "build")
             self._is_built = True
 
-    def _work_on(self, network: _Needs, task: Task) -> None:
-        order = Order(
-            network.network,
-            task,
-            self._rate,
-            network.chosen,
-            tuple(sorted(network.pairs)),
-            switches=network.switches,
-        )
+    def _work_on(self, network: Order, task: Task) -> None:
+        order = changed(network, task=task, link_rate_bps=self._rate)
         if self.lent is not None:
-            order = order.with_interfaces(self._interfaces, [one.name for one in self.lent if one.up], home())
+            were_up = tuple(one.name for one in self.lent if one.up)
+            order = changed(order, interfaces=self._interfaces, were_up=were_up, home=home())
         seconds = _BUILD_SECONDS + _NODE_SECONDS * len(network.network.nodes)
         try:
             done = subprocess.run(
@@ -242,7 +207,7 @@ class NetnsBench(AgentBench):
         return self._standing.network
 
     @property
-    def _interfaces(self) -> Mapping[str, str]:
+    def _interfaces(self) -> dict[str, str]:
         """Lent interfaces by end system; the others have their own."""
         lent = self.lent or ()
         return {name: one.name for name, one in zip(self._network.names, lent, strict=False)}
@@ -351,30 +316,39 @@ class NetnsBench(AgentBench):
         ends = ((link, end) for link in self._network.links for end in link.ends)
         return {end.port: self._rate or link.rate_bps for link, end in ends if end.node == node}
 
+    def _ports_behind(self) -> Mapping[int, Sequence[tuple[str, Attachment]]]:
+        """By node the end systems whose links end there, each with the port."""
+        found: dict[int, list[tuple[str, Attachment]]] = {}
+        nodes = self._network.nodes
+        for link in self._network.links:
+            for near, far in (link.ends, link.ends[::-1]):
+                if nodes[near.node].is_end_system:
+                    found.setdefault(far.node, []).append((nodes[near.node].name, far))
+        return found
+
     def keep_frames(self, from_ns: int, to_ns: int) -> None:
         """Has captures of switches write their frames from an interval of CLOCK_REALTIME."""
         for capture in self._captures.values():
             capture.keep(from_ns, to_ns)
 
-    def end_captures(self) -> dict[str, dict[str, Any]]:
+    def end_captures(self) -> dict[str, TaskReport]:
         """Ends the captures of switches; returns the report of each switch's task."""
         reports = {name: capture.end() for name, capture in self._captures.items()}
         self._captures.clear()
         return reports
 
-    def first_ports(self) -> dict[str, dict[str, Any]]:
+    def first_ports(self) -> dict[str, FirstPort]:
         """The port at the other end of each end system's link, and the frames it has received since its creation."""
         if self._switches == "model":
             counters = _received_by(NETWORK_SPACE)
             ports = {node.name: network_port(number) for number, node in self._network.end_systems.items()}
             return {
-                name: {"port": f"{NETWORK_SPACE}:{port}", "received": counters[port]}
+                name: FirstPort(f"{NETWORK_SPACE}:{port}", counters[port])
                 for name, port in ports.items()
                 if port in counters
             }
-        assert self._standing is not None  # built
         found = {}
-        for index, ends in self._standing.behind.items():
+        for index, ends in self._ports_behind().items():
             node = self._network.nodes[index]
             counters = _received_by(space_name(node))
             for name, end in ends:
@@ -382,7 +356,7 @@ class NetnsBench(AgentBench):
                 port = self._interfaces.get(node.name, "eth0") if system else f"p{end.port}"
                 if port in counters:
                     called = node.name if system else f"{node.name}:{end.port}"
-                    found[name] = {"port": called, "received": counters[port]}
+                    found[name] = FirstPort(called, counters[port])
         return found
 
     # -- facts --------------------------------------------------------------------------------------------------
@@ -503,6 +477,12 @@ def _frames_per_second(run: Run) -> float:
     return messages + sum(inject.burst * 1e12 / inject.interval for inject in run.injects)
 
 
+def _needs(campaign: Campaign, switches: Switches) -> Order:
+    """The order for the network that a campaign needs."""
+    pairs = tuple(sorted(_pairs(campaign)))
+    return Order(campaign.network, "build", None, _chosen(campaign), pairs, switches=switches)
+
+
 def _chosen(campaign: Campaign) -> tuple[tuple[tuple[int, ...], int], ...]:
     """Destination addresses given by flows, each with the number of the end system it leads to."""
     return tuple(
@@ -518,7 +498,7 @@ def _chosen(campaign: Campaign) -> tuple[tuple[tuple[int, ...], int], ...]:
     )
 
 
-def _pairs(campaign: Campaign) -> frozenset[tuple[int, int]]:
+def _pairs(campaign: Campaign) -> set[tuple[int, int]]:
     """Pairs of communicating nodes, both ways, by plan numbers: for messages, loads, misdirected ones and clocks."""
     met: set[tuple[int, int]] = set()
     for run in campaign.runs:
@@ -532,4 +512,4 @@ def _pairs(campaign: Campaign) -> frozenset[tuple[int, int]]:
         )
     if campaign.synchronise is not None:
         met.update((campaign.synchronise.reference, other) for other in campaign.network.end_systems)
-    return frozenset(pair for a, b in met for pair in ((a, b), (b, a)) if a != b)
+    return {pair for a, b in met for pair in ((a, b), (b, a)) if a != b}

@@ -7,9 +7,11 @@ import json
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from wiregauge.plan import Node
+from wiregauge.plan.base import convert
+from wiregauge.records.reported import TaskReport
 from wiregauge.runner.agent_program import agent_program
 from wiregauge.runner.bench import BenchError
 from wiregauge.runner.benches.netns.order import space_name
@@ -64,7 +66,7 @@ class SwitchCapture:
                 self._process.stdin.write(f"keep {from_ns} {to_ns}\n")
                 self._process.stdin.flush()
 
-    def end(self) -> dict[str, Any]:
+    def end(self) -> TaskReport:
         """Ends the capture; returns the report of its task."""
         self._process.terminate()
         try:
@@ -73,10 +75,10 @@ class SwitchCapture:
             self._process.kill()
             told, said = self._process.communicate()
         try:
-            report: dict[str, Any] = json.loads(told)
+            return convert(json.loads(told), TaskReport)
         except json.JSONDecodeError:
-            report = {"kind": "capture", "failure": f"the capture on {self._name} ended early: {_last(said)}"}
-        return report
+            failure = f"the capture on {self._name} ended early: {_last(said)}"
+            return TaskReport("capture", failure=failure)
 
 
 def _last(said: str) -> str:

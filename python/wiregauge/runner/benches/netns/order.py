@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
 from msgspec.structs import replace
@@ -49,9 +48,9 @@ class Order(Plan, frozen=True):
     """File descriptor of the host's network namespace."""
     switches: Switches = "kernel"
 
-    def with_interfaces(self, interfaces: Mapping[str, str], were_up: Sequence[str], home: int) -> Order:
-        """The order for interfaces of the host, by end system."""
-        return replace(self, interfaces=dict(interfaces), were_up=tuple(were_up), home=home)
+    def covers(self, other: Order) -> bool:
+        """Whether the network is the other's, with all paths that the other needs."""
+        return set(other.pairs) <= set(self.pairs) and replace(other, pairs=self.pairs) == self
 
 
 def space_name(node: Node) -> str:

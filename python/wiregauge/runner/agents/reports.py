@@ -1,0 +1,58 @@
+"""The report of an agent on a run, from protocol buffers to the types of the run's entry."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from google.protobuf.json_format import MessageToDict
+from msgspec.structs import replace
+
+from wiregauge.files import printable_content
+from wiregauge.plan.base import convert
+from wiregauge.records.reported import AgentReport, RunEntry, TaskReport
+from wiregauge.runner.rpc import agent_pb2 as pb
+
+__all__ = ["FinishedRun", "finished_run"]
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """What an agent says of a run that it has ended; that of the network also what its devices counted and captured."""
+
+    report: AgentReport
+    simulation: dict[str, Any] | None
+    captures: Mapping[str, TaskReport]
+
+    def enter_network(self, entry: RunEntry) -> None:
+        """Enters the report of a played network: counters of devices where those of a simulation are, captures where
+        those of bridges are.
+        """
+        entry.network = self.report
+        entry.all_simulation = self.simulation
+        entry.captures |= self.captures
+
+
+def finished_run(told: pb.AgentReport, clock_read_ns: int | None = None) -> FinishedRun:
+    """The report of an agent whose texts are printable. `clock_read_ns`: the cost of one reading of its clock, ns."""
+    loose = MessageToDict(told, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
+    for part in (*loose["streams"], *loose["timestamps"]):
+        part["figures"] = _content(part.pop("figures_json"))
+    simulation = _content(loose.pop("simulation_json")) or None
+    if simulation is not None:
+        # The hosts' share is reported by their agents.
+        simulation.pop("agents", None)
+        loose["loads"] = simulation.pop("loads", [])
+    captures = {one["node"]: one["task"] for one in loose.pop("captures")}
+    report = replace(convert(loose, AgentReport, strict=False), clock_read_ns=clock_read_ns)
+    if not report.releases and report.intake is None:
+        # Only a network sees frames that are none of the test's.
+        report = replace(report, foreign=None)
+    return FinishedRun(report, simulation, convert(captures, dict[str, TaskReport], strict=False))
+
+
+def _content(text: str) -> dict[str, Any]:
+    content: dict[str, Any] = printable_content(json.loads(text)) if text else {}
+    return content
