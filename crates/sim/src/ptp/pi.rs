@@ -1,0 +1,294 @@
+//! The servo of ptp4l (linuxptp): a proportional-integral controller behind a moving median of the measured delay.
+//!
+//! Formulas, states and limits are those that `ptp4l(8)` and linuxptp 4.0 have as defaults for hardware timestamps:
+//! `clock_servo pi`, `pi_proportional_scale` 0.7, `pi_proportional_exponent` −0.3, `pi_proportional_norm_max` 0.7,
+//! `pi_integral_scale` 0.3, `pi_integral_exponent` 0.4, `pi_integral_norm_max` 0.3, `first_step_threshold` 20 µs,
+//! `step_threshold` 0, `delay_filter moving_median`, `delay_filter_length` 10.
+
+use std::collections::VecDeque;
+
+use statime::Clock;
+use statime::filters::{Filter, FilterEstimate, FilterUpdate};
+use statime::port::Measurement;
+use statime::time::{Duration, Time};
+
+/// Delays of which the median counts (`delay_filter_length`).
+const DELAYS: usize = 10;
+/// A first offset beyond this is stepped (`first_step_threshold`), ns.
+const FIRST_STEP_NS: f64 = 20_000.0;
+/// Greatest correction of the frequency that a clock takes, parts in 10⁹ (the limit of `set_frequency`).
+const MOST_PPB: f64 = 100_000_000.0;
+/// What is added to an interval before it counts as long enough for a first estimate of the frequency.
+const MARGIN: f64 = 0.001;
+
+/// Constants of the controller.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct PiConfig {
+    /// Part of an offset that corrects the frequency, parts in 10⁹ for each ns.
+    proportional: f64,
+    /// Part of an offset that corrects it from now on, parts in 10⁹ for each ns.
+    integral: f64,
+}
+
+impl PiConfig {
+    /// The constants for Syncs every 2^`log_interval` seconds.
+    pub(crate) fn new(log_interval: i8) -> Self {
+        let interval = f64::from(log_interval).exp2();
+        let constant = |scale: f64, exponent: f64, most: f64| {
+            (scale * (exponent * f64::from(log_interval)).exp2()).min(most / interval)
+        };
+        Self { proportional: constant(0.7, -0.3, 0.7), integral: constant(0.3, 0.4, 0.3) }
+    }
+
+    /// Least time between the two offsets from which the frequency is estimated, s.
+    fn estimate_interval(&self) -> f64 {
+        (0.016 / self.integral).min(1_000.0)
+    }
+}
+
+/// An offset and when it was measured.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    offset_ns: f64,
+    at: Time,
+}
+
+/// State of the controller.
+#[derive(Clone, Copy, Debug)]
+enum State {
+    /// No offset is known.
+    Unlocked,
+    /// Waits for a second offset, which tells the frequency.
+    First(Sample),
+    Locked,
+}
+
+/// What it does with an offset.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Correction {
+    None,
+    /// Sets the frequency, parts in 10⁹.
+    Steer(f64),
+    /// Sets the frequency and steps by the offset.
+    Step(f64),
+}
+
+/// The servo.
+#[derive(Debug)]
+pub(crate) struct PiServo {
+    config: PiConfig,
+    state: State,
+    /// Whether the first correction is still to come.
+    is_first: bool,
+    /// The integral: estimate of how fast the clock is, parts in 10⁹.
+    drift: f64,
+    delays: VecDeque<Duration>,
+    /// Whether the clock was stepped since the last Sync: that and a later delay request are not of one time scale.
+    is_stepped: bool,
+    offset: Duration,
+    delay: Duration,
+}
+
+impl PiServo {
+    /// The delay that counts after one more was measured: the median of the last.
+    fn filtered(&mut self, delay: Duration) -> Duration {
+        if self.delays.len() == DELAYS {
+            self.delays.pop_front();
+        }
+        self.delays.push_back(delay);
+        let mut sorted: Vec<Duration> = self.delays.iter().copied().collect();
+        sorted.sort_unstable();
+        let middle = sorted.len() / 2;
+        if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2 }
+    }
+
+    fn sample(&mut self, sample: Sample) -> Correction {
+        let Sample { offset_ns, at } = sample;
+        match self.state {
+            State::Unlocked => {
+                self.state = State::First(sample);
+                Correction::None
+            }
+            State::First(first) => {
+                let passed_ns = nanos(at - first.at);
+                if passed_ns <= 0.0 {
+                    self.state = State::Unlocked;
+                    return Correction::None;
+                }
+                if passed_ns / 1e9 * (1.0 + MARGIN) < self.config.estimate_interval() {
+                    return Correction::None;
+                }
+                let estimate = (1e9 - self.drift) * (offset_ns - first.offset_ns) / passed_ns;
+                self.drift = (self.drift + estimate).clamp(-MOST_PPB, MOST_PPB);
+                self.state = State::Locked;
+                let is_step = self.is_first && offset_ns.abs() > FIRST_STEP_NS;
+                self.is_first = false;
+                if is_step { Correction::Step(self.drift) } else { Correction::Steer(self.drift) }
+            }
+            State::Locked => {
+                let integral = self.config.integral * offset_ns;
+                let wanted = self.config.proportional * offset_ns + self.drift + integral;
+                let limited = wanted.clamp(-MOST_PPB, MOST_PPB);
+                // At its limit the integral does not grow on.
+                if limited.to_bits() == wanted.to_bits() {
+                    self.drift += integral;
+                }
+                Correction::Steer(limited)
+            }
+        }
+    }
+}
+
+impl Filter for PiServo {
+    type Config = PiConfig;
+
+    fn new(config: PiConfig) -> Self {
+        Self {
+            config,
+            state: State::Unlocked,
+            is_first: true,
+            drift: 0.0,
+            delays: VecDeque::with_capacity(DELAYS),
+            is_stepped: false,
+            offset: Duration::ZERO,
+            delay: Duration::ZERO,
+        }
+    }
+
+    fn measurement<C: Clock>(&mut self, measurement: Measurement, clock: &mut C) -> FilterUpdate {
+        let mut update = FilterUpdate::default();
+        self.is_stepped &= measurement.raw_sync_offset.is_none();
+        let delay = measurement.delay.filter(|_| !self.is_stepped);
+        if let Some(delay) = delay.or(measurement.peer_delay) {
+            self.delay = self.filtered(delay);
+            update.mean_delay = Some(self.delay);
+        }
+        let Some(offset) = measurement.offset else { return update };
+        self.offset = offset;
+        // A correction that a clock refuses is counted there.
+        match self.sample(Sample { offset_ns: nanos(offset), at: measurement.event_time }) {
+            Correction::None => {}
+            Correction::Steer(fast) => drop(clock.set_frequency(-fast / 1e3)),
+            Correction::Step(fast) => {
+                drop(clock.set_frequency(-fast / 1e3));
+                drop(clock.step_clock(-offset));
+                self.is_stepped = true;
+            }
+        }
+        update
+    }
+
+    fn update<C: Clock>(&mut self, _clock: &mut C) -> FilterUpdate {
+        FilterUpdate::default()
+    }
+
+    fn demobilize<C: Clock>(self, _clock: &mut C) {}
+
+    fn current_estimates(&self) -> FilterEstimate {
+        FilterEstimate { offset_from_master: self.offset, mean_delay: self.delay }
+    }
+}
+
+/// A duration in ns.
+fn nanos(duration: Duration) -> f64 {
+    duration.nanos_lossy()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use statime::config::TimePropertiesDS;
+
+    /// A clock that notes what is done to it.
+    #[derive(Debug, Default)]
+    struct Noted {
+        ppm: Vec<f64>,
+        steps: Vec<Duration>,
+    }
+
+    impl Clock for Noted {
+        type Error = ();
+
+        fn now(&self) -> Time {
+            Time::default()
+        }
+        fn step_clock(&mut self, offset: Duration) -> Result<Time, ()> {
+            self.steps.push(offset);
+            Ok(Time::default())
+        }
+        fn set_frequency(&mut self, ppm: f64) -> Result<Time, ()> {
+            self.ppm.push(ppm);
+            Ok(Time::default())
+        }
+        fn set_properties(&mut self, _properties: &TimePropertiesDS) -> Result<(), ()> {
+            Ok(())
+        }
+    }
+
+    fn offset(seconds: u64, ns: i64) -> Measurement {
+        let offset = Duration::from_nanos(ns);
+        Measurement {
+            event_time: Time::from_secs(seconds),
+            offset: Some(offset),
+            raw_sync_offset: Some(offset),
+            ..Measurement::default()
+        }
+    }
+
+    fn delay(ns: i64) -> Measurement {
+        Measurement { delay: Some(Duration::from_nanos(ns)), ..Measurement::default() }
+    }
+
+    #[test]
+    fn constants_are_those_of_ptp4l() {
+        let near = |found: f64, wanted: f64| assert!((found / wanted - 1.0).abs() < 1e-3, "{found} {wanted}");
+        for (log, proportional, integral) in
+            [(0, 0.7, 0.3), (-3, 1.306_3, 0.130_6), (-7, 3.001, 0.043_07), (4, 0.043_75, 0.018_75)]
+        {
+            let config = PiConfig::new(log);
+            near(config.proportional, proportional);
+            near(config.integral, integral);
+        }
+    }
+
+    #[test]
+    fn the_frequency_is_estimated_then_the_clock_is_stepped_then_steered() {
+        let (mut servo, mut clock) = (PiServo::new(PiConfig::new(0)), Noted::default());
+        servo.measurement(offset(1, 1_000_000), &mut clock);
+        assert!(clock.ppm.is_empty());
+        // 20 µs more in a second: 20 parts in 10⁶ fast.
+        servo.measurement(offset(2, 1_020_000), &mut clock);
+        assert_eq!(clock.steps, [Duration::from_nanos(-1_020_000)]);
+        assert!((clock.ppm[0] + 20.0).abs() < 1e-3, "{:?}", clock.ppm);
+        // 0.7 × 100 + 0.3 × 100 parts in 10⁹ more; and then 30 of them are kept.
+        servo.measurement(offset(3, 100), &mut clock);
+        servo.measurement(offset(4, 0), &mut clock);
+        assert!((clock.ppm[1] - clock.ppm[0] + 0.100).abs() < 1e-6, "{:?}", clock.ppm);
+        assert!((clock.ppm[2] - clock.ppm[0] + 0.030).abs() < 1e-6, "{:?}", clock.ppm);
+        // Later offsets are steered away, however large.
+        servo.measurement(offset(5, 5_000_000), &mut clock);
+        assert_eq!(clock.steps.len(), 1);
+    }
+
+    #[test]
+    fn the_median_of_ten_delays_counts() {
+        let (mut servo, mut clock) = (PiServo::new(PiConfig::new(0)), Noted::default());
+        let mut last = None;
+        for ns in [500, 510, 90_000, 490, 500, 505, 495, 80_000, 70_000, 500, 1_000_000] {
+            last = servo.measurement(delay(ns), &mut clock).mean_delay;
+        }
+        // 490 495 500 500 505 510 70 000 80 000 90 000 1 000 000
+        assert_eq!(last, Some((Duration::from_nanos(505) + Duration::from_nanos(510)) / 2));
+    }
+
+    #[test]
+    fn a_delay_between_a_sync_before_a_step_and_a_request_behind_it_does_not_count() {
+        let (mut servo, mut clock) = (PiServo::new(PiConfig::new(0)), Noted::default());
+        servo.measurement(offset(1, 1_000_000), &mut clock);
+        servo.measurement(offset(2, 1_000_000), &mut clock);
+        assert_eq!(servo.measurement(delay(500_000), &mut clock).mean_delay, None);
+        servo.measurement(offset(3, 0), &mut clock);
+        let counted = servo.measurement(delay(500), &mut clock).mean_delay;
+        assert_eq!(counted, Some(Duration::from_nanos(500)));
+    }
+}
