@@ -21,6 +21,7 @@ PARTS = (
     "robot_modes",
     "host_model",
     "live_network",
+    "zoom",
 )
 
 

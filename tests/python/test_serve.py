@@ -426,3 +426,38 @@ def test_the_vendored_files_are_as_they_were_published(name: str) -> None:
 
 def test_every_static_file_is_there() -> None:
     assert all(static_file(name) for name in STATIC)
+
+
+# -- two runs ---------------------------------------------------------------------------------------------------
+
+
+def test_two_runs_are_compared_in_a_frame_and_nothing_is_written(tmp_path: Path) -> None:
+    for name, seed in (("before", 1), ("after", 2)):
+        synthetic.make(tmp_path / name, synthetic.Recipe(payloads=(64,), messages=400, seed=seed))
+    before = sorted(str(path) for path in tmp_path.rglob("*"))
+    with client_of(tmp_path) as made:
+        query = f"base={key_of(made, 'before')}&new={key_of(made, 'after')}&threshold=latency.p50%3D5us"
+        answer = made.get(f"/compare/page?{query}", headers={"sec-fetch-dest": "iframe"})
+        assert answer.status_code == 200, answer.text
+        assert answer.headers["content-security-policy"].startswith("sandbox allow-scripts")
+        assert "latency.p50" in answer.text
+        page = made.get(f"/compare?{query}").text
+        assert "<iframe" in page
+        assert page.count(" selected") == 2
+    assert sorted(str(path) for path in tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "said"),
+    [
+        ("base=x-0&new=x-0", 404, "no such run"),
+        ("base={0}&new={0}&threshold=latency", 400, "threshold"),
+        ("base={0}", 200, "Choose two runs"),
+    ],
+)
+def test_what_cannot_be_compared_is_told(tmp_path: Path, query: str, status: int, said: str) -> None:
+    synthetic.make(tmp_path / "one", synthetic.Recipe(payloads=(64,), messages=40))
+    with client_of(tmp_path) as made:
+        answer = made.get(f"/compare?{query.format(key_of(made, 'one'))}")
+    assert answer.status_code == status
+    assert said in answer.text

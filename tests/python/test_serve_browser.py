@@ -176,6 +176,28 @@ def test_the_report_is_drawn_in_its_frame(walk: Walk) -> None:
     expect(frame.locator(".plot .main-svg").first).to_be_visible()
 
 
+def _place_of(page: Page, begin: str) -> int:
+    """The place of an option of the first list."""
+    texts = page.locator("select[name=base] option").all_inner_texts()
+    return next(place for place, text in enumerate(texts) if text.startswith(begin))
+
+
+def test_two_runs_are_compared(walk: Walk) -> None:
+    page = walk.page
+    other = walk.folder / "other"
+    shutil.copytree(walk.folder / "one", other)
+    try:
+        page.goto(walk.base)
+        page.get_by_role("link", name="other", exact=True).click()
+        page.get_by_role("link", name="compare with another").click()
+        page.locator("select[name=base]").select_option(index=_place_of(page, "one,"))
+        page.get_by_role("button", name="Compare", exact=True).click()
+        frame = page.frame_locator("iframe")
+        expect(frame.locator("h1")).to_have_text("one against other")
+    finally:
+        shutil.rmtree(other)
+
+
 def test_a_new_run_appears_by_itself(walk: Walk) -> None:
     page = walk.page
     page.goto(walk.base)

@@ -8,7 +8,7 @@ from wiregauge.report.write import check_page, export_figures, rendered, write
 
 if TYPE_CHECKING:
     from wiregauge.report.beside_bounds import Bounded, bounded
-    from wiregauge.report.compare import write_compare
+    from wiregauge.report.compare import rendered_compare, write_compare
     from wiregauge.report.trend import write_trend
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "check_page",
     "export_figures",
     "rendered",
+    "rendered_compare",
     "write",
     "write_compare",
     "write_trend",
@@ -26,6 +27,7 @@ __all__ = [
 _HOME = {
     "Bounded": "beside_bounds",
     "bounded": "beside_bounds",
+    "rendered_compare": "compare",
     "write_compare": "compare",
     "write_trend": "trend",
 }

@@ -39,18 +39,24 @@ _STATISTICS = ("mean", "p50", "p99", "p99.9")
 
 def write_compare(comparison: Comparison, path: Path) -> Path:
     """Writes the page of a comparison as one file; returns its path. Raises RunDirectoryError when it cannot."""
+    store(path, rendered_compare(comparison, path.parent))
+    return path
+
+
+def rendered_compare(comparison: Comparison, folder: Path | None = None) -> str:
+    """The text of the page of a comparison; in a file of a folder it leads to the reports of both sides."""
     told = comparison.in_full
     shapes = pair_shapes(told)
     missing = unmatched(comparison)
     used = {measure for flow in comparison.flows for measure in flow.measures}
-    text = render(
+    return render(
         "compare.html.j2",
         compare_figures(comparison, shapes),
         comparison=comparison,
         headline=compare_headline(comparison),
         answers=_answers(comparison),
         sides=[
-            _side(judgement, name, role, path)
+            _side(judgement, name, role, folder)
             for judgement, name, role in zip(
                 (comparison.base, comparison.new), comparison.names, ("base", "new"), strict=True
             )
@@ -67,11 +73,9 @@ def write_compare(comparison: Comparison, path: Path) -> Path:
         error_rate=error_rates(comparison),
         definitions=[d for d in DEFINITIONS.values() if d.name in {*used, *_ALWAYS, *SINGLES}],
     )
-    store(path, text)
-    return path
 
 
-def _side(judgement: Judgement, name: str, role: str, path: Path) -> dict[str, object]:
+def _side(judgement: Judgement, name: str, role: str, folder: Path | None) -> dict[str, object]:
     own = judgement.directory / "report.html"
     manifest = judgement.manifest
     program = manifest.get("program")
@@ -84,7 +88,7 @@ def _side(judgement: Judgement, name: str, role: str, path: Path) -> dict[str, o
         "validity": judgement.validity.word,
         "headline": headline(judgement),
         "reasons": judgement.reasons,
-        "report": quote(os.path.relpath(own, path.parent)) if own.exists() else "",
+        "report": quote(os.path.relpath(own, folder)) if folder is not None and own.exists() else "",
         "facts": [
             ("bench", str(manifest.get("bench", "?"))),
             ("test", judgement.plan.name),

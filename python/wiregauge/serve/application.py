@@ -17,6 +17,7 @@ from starlette.types import ASGIApp
 
 from wiregauge.records import RunDirectoryError
 from wiregauge.serve.access import Access
+from wiregauge.serve.comparisons import compare_page, compared_page
 from wiregauge.serve.index import Index, Listed
 from wiregauge.serve.messages import columns, message, messages_page, picture
 from wiregauge.serve.notes import back, form_of, notes_of, write_note
@@ -47,6 +48,8 @@ class Server:
             Route("/", self._runs),
             Route("/changes", self._changes),
             Route("/static/{name}", _static),
+            Route("/compare", self._compare),
+            Route("/compare/page", self._compared),
             Route("/run/{key}", self._of_run(self._run)),
             Route("/run/{key}/zoom", self._of_run(self._messages)),
             Route("/run/{key}/columns", self._of_run(columns)),
@@ -78,6 +81,12 @@ class Server:
 
     def _changes(self, _request: Request) -> Response:
         return JSONResponse({"version": self.index.version, "complete": self.index.complete})
+
+    def _compare(self, request: Request) -> Response:
+        return compare_page(request, self.index, self.work)
+
+    def _compared(self, request: Request) -> Response:
+        return compared_page(request, self.index, self.work)
 
     def _listed(self, request: Request) -> Listed:
         listed = self.index.get(request.path_params["key"])

@@ -47,6 +47,9 @@ _WATCHED: Final = (MANIFEST, "measures.json", NOTES)
 _NOT_IN_KEY: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 
+Stamp = tuple[tuple[int, int, int], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Listed:
     """A run directory as the list of runs shows it."""
@@ -70,6 +73,8 @@ class Listed:
     verdict: str = ""
     """PASS, FAIL, UNDECIDED or NONE; empty where it was not judged."""
 
+    stamp: Stamp = ()
+    """Of the files that the list is made from: another one, another state of the run."""
     tags: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     """The texts of its notes."""
@@ -93,9 +98,6 @@ class Listed:
             *self.notes,
         )
         return " ".join(told).lower()
-
-
-Stamp = tuple[tuple[int, int, int], ...]
 
 
 class Index:
@@ -167,7 +169,7 @@ class Index:
         if is_link:
             trouble = "is a symbolic link, and no link is followed: name the folder it leads to"
             return stamp, Listed(key, path, name, "symbolic link", trouble)
-        return stamp, _read(key, path, name)
+        return stamp, replace(_read(key, path, name), stamp=stamp)
 
 
 def _newest(one: Listed) -> tuple[bool, list[int], str]:

@@ -79,6 +79,8 @@ def columns(request: Request, _listed: Listed, opened: Opened) -> Response:
     """The columns of one measure as JSON."""
     view = view_of(opened, request.query_params)
     found = columns_json(opened, view, view.measures[0], _columns(request))
+    # After the first picture: files are compared one at a time, and its store is small.
+    opened.check_tables()
     return Response(msgspec.json.encode(found), media_type="application/json")
 
 

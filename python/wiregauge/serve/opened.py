@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -34,6 +35,7 @@ class Opened:
     reading: threading.Lock = field(default_factory=threading.Lock)
     """Held while extremes are read: what is read of them is shared."""
     _courses: dict[int, Courses] = field(default_factory=dict)
+    _is_checking: bool = False
 
     @property
     def path(self) -> Path:
@@ -66,6 +68,19 @@ class Opened:
                 found: Mapping[str, Any] = one
                 return found
         return {}
+
+    def check_tables(self) -> None:
+        """Begins to compare the tables that a zoom reads with their hashes, once, so that the first zoom need not."""
+        if not self._is_checking:
+            self._is_checking = True
+            threading.Thread(target=self._check, name="check", daemon=True).start()
+
+    def _check(self) -> None:
+        for run in self.runs:
+            for table in (self.recorded.directory.messages, self.recorded.directory.passages):
+                # What is wrong with one is told where it is read.
+                with contextlib.suppress(RunDirectoryError):
+                    self.recorded.inventory.find(table(run.index))
 
     def courses(self, run: RunPlan) -> Courses:
         """The courses of a run over time; to be used under `reading`."""

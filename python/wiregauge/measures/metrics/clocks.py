@@ -232,9 +232,11 @@ def _wrong(campaign: CampaignPlan, run: RunPlan, entry: RunEntry) -> dict[str, f
 
 
 def _exchanged(directory: Recorded, plan: RunPlan) -> tuple[dict[str, OffsetTrack], tuple[ClockResult, ...]]:
-    rows = directory.scan(plan.index)
     synchronise = directory.plan.synchronise
-    if rows is None or synchronise is None or not plan.exchanges:
+    if synchronise is None or not plan.exchanges:
+        return {}, ()
+    rows = directory.scan(plan.index)
+    if rows is None:
         return {}, ()
     grain = directory.plan.network.granularities
     real = not directory.traits.virtual_time
