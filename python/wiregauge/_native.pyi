@@ -10,6 +10,14 @@ PLAN_SCHEMA: int
 """Version of the JSON form of the plan this program writes and reads."""
 LATE_DIVISOR: int
 """Benches count a message as late that was sent more than its sender's period divided by this after it was to be."""
+PREAMBLE_LEN: int
+GAP_LEN: int
+MIN_FRAME_LEN: int
+MAX_FRAME_LEN: int
+FRAME_OVERHEAD: int
+TAG_LEN: int
+DATAGRAM_HEADER_LEN: int
+"""Octets of Ethernet frames and of their surroundings; `wiregauge.plan.ethernet` says of which."""
 
 class NativeError(Exception):
     """What could not be done, as a sentence for the user: which file, what happened, the cure."""

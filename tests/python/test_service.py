@@ -19,7 +19,6 @@ from wiregauge.measures.definitions import PAIR_QUANTILES, QUANTILES
 from wiregauge.measures.flow_measures import FLOW_MEASURES
 from wiregauge.measures.flow_measures.base import FlowReading, Served
 from wiregauge.measures.flow_measures.pairs import pool_pairs
-from wiregauge.measures.flow_measures.rates import OVERHEAD_BYTES
 from wiregauge.measures.metrics.arrays import Part
 from wiregauge.measures.metrics.batching import Batch, Pending
 from wiregauge.measures.metrics.flow_plan import FlowPlan, Schedule
@@ -28,6 +27,7 @@ from wiregauge.measures.metrics.pairs import OUTWARD, RETURN, Correction, PairLa
 from wiregauge.measures.metrics.percentiles import unsupported
 from wiregauge.measures.metrics.pooling import pooled
 from wiregauge.measures.metrics.summarise import summarise
+from wiregauge.plan.ethernet import AROUND_FRAME
 from wiregauge.records.reported import TrackedFlow
 
 Row = dict[str, Any]
@@ -214,7 +214,7 @@ def test_rates_are_counts_over_spans(rows: list[Row]) -> None:
     if found.rates.offered_per_s.low is not None:
         assert found.rates.offered_per_s.low <= found.rates.offered_per_s.value
     if any(row["length"] for row in rows):
-        assert found.rates.on_wire(1.0) == 8 * (164 + OVERHEAD_BYTES)
+        assert found.rates.on_wire(1.0) == 8 * (164 + AROUND_FRAME)
     arrived = sorted(row["rx_app"] for row in rows if not row["lost"])
     due = [row["intended"] for row in rows]
     came = [row["intended"] for row in rows if not row["lost"]]

@@ -5,13 +5,11 @@
 
 use std::path::{Path, PathBuf};
 
+use wg_frame::ethernet::FCS_LEN;
 use wg_frame::time::Span;
 use wg_plan::{Captures, MOST_TRACED, NoTrace, Trace, TraceRead, Traced, Wanted};
 
 use crate::{Direction, Interface, ReadError, Reader};
-
-/// Length of an Ethernet FCS, in bytes.
-const FCS: usize = 4;
 
 /// Captures by path; relative paths start at a directory.
 #[derive(Clone, Debug)]
@@ -69,7 +67,7 @@ pub fn trace(mut reader: Reader, wanted: Wanted<'_>) -> Result<TraceRead, NoTrac
         if !taken.is_wanted(at, &reader.interfaces()[at], direction, wanted)? {
             continue;
         }
-        taken.frame(picos, length.saturating_sub(usize::from(reader.interfaces()[at].fcs)) + FCS)?;
+        taken.frame(picos, length.saturating_sub(usize::from(reader.interfaces()[at].fcs)) + FCS_LEN)?;
     }
     if let Some(trouble) = reader.troubles().keys().find(|trouble| trouble.ends_the_file()) {
         let cure = "capture again, or keep what can be read: tshark -r IN -w OUT";

@@ -15,7 +15,11 @@ pub const GAP: u32 = bytes(ethernet::GAP_LEN);
 #[expect(clippy::cast_possible_truncation, reason = "64")]
 pub const SMALLEST_FRAME: u16 = ethernet::MIN_FRAME_LEN as u16;
 /// Longest frame without tags, destination address to FCS, bytes (IEEE Std 802.3-2022, 4.4.2: maxBasicFrameSize).
-pub const LONGEST_FRAME: u16 = 1_518;
+#[expect(clippy::cast_possible_truncation, reason = "1518")]
+pub const LONGEST_FRAME: u16 = ethernet::MAX_FRAME_LEN as u16;
+/// Longest frame with a VLAN tag, destination address to FCS, bytes (IEEE Std 802.3-2022, 4.4.2: maxQTaggedFrameSize).
+#[expect(clippy::cast_possible_truncation, reason = "1522")]
+pub const LONGEST_TAGGED_FRAME: u16 = vlan::MAX_TAGGED_FRAME_LEN as u16;
 /// What cut-through forwarding must have seen of an untagged frame, bytes.
 const HEADER: u32 = bytes(ethernet::HEADER_LEN);
 /// 802.1Q tag, bytes.

@@ -18,6 +18,12 @@ pub const FCS_LEN: usize = 4;
 pub const MIN_FRAME_LEN: usize = 64;
 /// Shortest frame without its FCS, in bytes: the least that a sender hands over, padded if need be (802.3, 3.2.8).
 pub const MIN_FRAME_LEN_WITHOUT_FCS: usize = MIN_FRAME_LEN - FCS_LEN;
+/// Header and FCS: what a frame is longer than its payload, in bytes.
+pub const FRAME_OVERHEAD: usize = HEADER_LEN + FCS_LEN;
+/// Longest payload of a frame, in bytes (802.3, 3.2.7: maxBasicDataSize).
+pub const MAX_PAYLOAD_LEN: usize = 1_500;
+/// Longest frame without tags, DA to FCS, in bytes (802.3, 3.2.7: maxBasicFrameSize).
+pub const MAX_FRAME_LEN: usize = MAX_PAYLOAD_LEN + FRAME_OVERHEAD;
 /// Length of preamble (7) and start delimiter (1), in bytes (802.3, 3.2.1 and 3.2.2).
 pub const PREAMBLE_LEN: usize = 8;
 /// Interpacket gap (802.3, 4A.4.2), in bytes.

@@ -50,6 +50,11 @@ impl Span {
     /// A span of length zero.
     pub const ZERO: Self = Self(0);
 
+    /// Whether its length is zero. Takes a reference, as `skip_serializing_if` of serde does.
+    pub const fn is_zero(&self) -> bool {
+        self.0 == 0
+    }
+
     /// A span of `ps` picoseconds.
     pub const fn from_picos(ps: i64) -> Self {
         Self(ps)

@@ -2,10 +2,12 @@
 //! type of the content.
 
 use crate::bytes::{put_u16, u16_at};
-use crate::ethernet::{EtherType, EthernetError};
+use crate::ethernet::{EtherType, EthernetError, MAX_FRAME_LEN};
 
 /// Length of the tag in a frame, in bytes.
 pub const TAG_LEN: usize = 4;
+/// Longest frame with a tag, DA to FCS, in bytes (IEEE 802.3, 3.2.7: maxQTaggedFrameSize).
+pub const MAX_TAGGED_FRAME_LEN: usize = MAX_FRAME_LEN + TAG_LEN;
 
 /// A VLAN identifier, 0 to 4094. 0 makes the frame priority-tagged: it has a priority but no VLAN.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

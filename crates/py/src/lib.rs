@@ -41,6 +41,8 @@ create_exception!(
 /// The Rust side of wiregauge: compiling tests, simulating runs and judging records.
 #[pymodule]
 mod _native {
+    use wg_frame::ethernet;
+
     #[pymodule_export]
     use super::{
         NativeError, bound_network, compare_captures, compile_plan, convert_network, label_table, language,
@@ -57,6 +59,27 @@ mod _native {
     /// Benches count a message as late that was sent more than its sender's period divided by this after it was to be.
     #[pymodule_export]
     const LATE_DIVISOR: i64 = wg_plan::LATE_DIVISOR;
+    /// Octets of preamble and start-of-frame delimiter.
+    #[pymodule_export]
+    const PREAMBLE_LEN: usize = ethernet::PREAMBLE_LEN;
+    /// Octets of the least gap between two frames.
+    #[pymodule_export]
+    const GAP_LEN: usize = ethernet::GAP_LEN;
+    /// Octets of the shortest frame, destination address to frame check sequence.
+    #[pymodule_export]
+    const MIN_FRAME_LEN: usize = ethernet::MIN_FRAME_LEN;
+    /// Octets of the longest frame without tags.
+    #[pymodule_export]
+    const MAX_FRAME_LEN: usize = ethernet::MAX_FRAME_LEN;
+    /// Octets of addresses, type and frame check sequence.
+    #[pymodule_export]
+    const FRAME_OVERHEAD: usize = ethernet::FRAME_OVERHEAD;
+    /// Octets of a VLAN tag.
+    #[pymodule_export]
+    const TAG_LEN: usize = wg_frame::vlan::TAG_LEN;
+    /// Octets of the IPv4 and UDP headers of a datagram.
+    #[pymodule_export]
+    const DATAGRAM_HEADER_LEN: usize = wg_frame::layout::DATAGRAM_HEADER_LEN;
 }
 
 /// The test language as JSON: elements with their attributes, and the forms of values.

@@ -13,14 +13,14 @@ use wg_capture::pcapng::{self, Interface, Resolution, Statistics};
 use wg_capture::{Direction, Timestamps};
 use wg_core::frame::{Frame, FrameLengths, Marks, NetworkId, TrafficClass};
 use wg_frame::arinc664::{Sender, VirtualLinkId};
-use wg_frame::ethernet::MacAddress;
+use wg_frame::ethernet::{FCS_LEN, MIN_FRAME_LEN, MacAddress};
 use wg_frame::fill::Pattern;
 use wg_frame::image::{self, Image};
 use wg_frame::layout::{Carrier, Envelope, Tag};
 use wg_frame::probe::{Probe, ProbeFlags};
 use wg_frame::rtag;
 use wg_frame::time::RunTime;
-use wg_frame::vlan::{Priority, VlanId};
+use wg_frame::vlan::{MAX_TAGGED_FRAME_LEN as LONGEST, Priority, VlanId};
 use wg_plan::wire::{DISCARD_PORT, PROBE_PORT};
 use wg_plan::{Fill, Flow, Network, NodeIndex, Protocol, Run};
 use wg_record::FLOW_FOREIGN;
@@ -28,12 +28,11 @@ use wg_record::FLOW_FOREIGN;
 use crate::message::{Carries, Flags, Message};
 use crate::sink::Sink;
 
-const FCS: usize = FCS_LENGTH as usize;
-const FCS_LENGTH: u8 = 4;
 /// Number of messages of a flow whose transmit times are remembered while they travel. An older one still under way is
 /// shown without a transmit time, as its header says.
 const REMEMBERED: usize = 1 << 17;
-const LONGEST: usize = 1_522;
+#[expect(clippy::cast_possible_truncation, reason = "4")]
+const FCS_LENGTH: u8 = FCS_LEN as u8;
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 const PICOS_PER_NANO: i64 = 1_000;
 
@@ -205,7 +204,7 @@ impl Captures {
     pub(crate) fn bytes(&self, frame: &Frame) -> Vec<u8> {
         let mut bytes = [0; LONGEST];
         let whole = self.image(frame, &|_, time| time).write(&mut bytes).unwrap_or_default();
-        whole[..whole.len().saturating_sub(FCS)].to_vec()
+        whole[..whole.len().saturating_sub(FCS_LEN)].to_vec()
     }
 
     /// Writes these bytes as a frame seen at `at`, with the timestamp from `shown`.
@@ -253,13 +252,13 @@ impl Captures {
     fn image(&self, frame: &Frame, shown: &impl Fn(NodeIndex, RunTime) -> RunTime) -> Image {
         let redundancy = frame.marks.has(Marks::R_TAG).then_some(frame.sequence);
         let tag = if redundancy.is_some() { rtag::TAG_LEN } else { 0 };
-        let length = usize::from(frame.length).saturating_sub(tag).clamp(64, LONGEST - tag);
+        let length = usize::from(frame.length).saturating_sub(tag).clamp(MIN_FRAME_LEN, LONGEST - tag);
         let Message { flow, sequence, flags } = frame.message();
         let looks = self.looks.get(&flow);
         let envelope = self.envelope(frame, looks);
         let numbered = frame.class == TrafficClass::RateConstrained;
         // A frame that belongs to no task, as a babbler's, has payload up to its full length.
-        let full = (length - FCS - usize::from(numbered)).saturating_sub(envelope.header_len());
+        let full = (length - FCS_LEN - usize::from(numbered)).saturating_sub(envelope.header_len());
         let tasks = looks.map_or(&[][..], |looks| &looks.sends);
         let fits = |payload: usize| Image::length(&envelope, payload, numbered) == length;
         let (payload, fill) =

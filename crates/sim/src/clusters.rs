@@ -11,6 +11,7 @@ use wg_core::as6802::{
 };
 use wg_core::clock::LocalTime;
 use wg_core::frame::{Frame, Handle, Marks, NetworkId, TrafficClass};
+use wg_core::line::SMALLEST_FRAME;
 use wg_frame::ethernet::{EtherType, Frame as EthernetView, MIN_FRAME_LEN, MacAddress, Repr};
 use wg_frame::time::{RunTime, Span};
 use wg_frame::tte::{CONTROL_LEN, ControlFrame, CriticalTrafficId};
@@ -20,10 +21,6 @@ use crate::message::{CONTROL_FRAMES, Carries, Message};
 
 /// Least critical-traffic identifier of control frames, above all others.
 const IDENTIFIERS: u16 = 0xF000;
-
-/// Length of a control frame in bytes: a smallest frame.
-const LENGTH: u16 = 64;
-const _: () = assert!(LENGTH as usize == MIN_FRAME_LEN);
 
 /// Cluster, channel and direction of a control frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +81,7 @@ impl ControlFrames {
         Frame {
             destination: CriticalTrafficId(way.id()).destination(),
             source,
-            length: LENGTH,
+            length: SMALLEST_FRAME,
             vlan: 0,
             virtual_link: way.id(),
             sequence: 0,

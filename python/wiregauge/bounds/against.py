@@ -19,6 +19,7 @@ from wiregauge.identify.service import least_burst
 from wiregauge.measures.flow_measures import HOPS
 from wiregauge.measures.metrics.judgement import FlowResult, Grade, RunResult
 from wiregauge.plan import Campaign, plain
+from wiregauge.plan.ethernet import AROUND_FRAME
 from wiregauge.records import RunDirectory
 from wiregauge.results import judge
 from wiregauge.terminal import print_table
@@ -39,7 +40,6 @@ __all__ = [
 ]
 
 _NS: Final = 1e9
-_AROUND: Final = 20
 _WIDTH: Final = 40
 """Width of the axis, characters."""
 
@@ -372,7 +372,7 @@ def _bursts(directory: RunDirectory, run: int, servers: frozenset[str], sends: S
         if send is None or not ways & servers or own.is_empty():
             continue
         size, spacing, period = send
-        bits = 8.0 * (own["length"].to_numpy().astype(np.float64) + _AROUND)
+        bits = 8.0 * (own["length"].to_numpy().astype(np.float64) + AROUND_FRAME)
         longest = float(bits.max())
         rate = size * longest / (period / 1e12)
         two = np.concatenate([turn * period + spacing * np.arange(size, dtype=np.int64) for turn in (0, 1)])

@@ -25,6 +25,7 @@ from wiregauge.config.groups import expanded
 from wiregauge.config.host_files import take_over
 from wiregauge.config.structure import local
 from wiregauge.plan import Flow, Network, Run, Send, as_json
+from wiregauge.plan.ethernet import AROUND_FRAME
 from wiregauge.plan.network import EndSystem
 from wiregauge.plan.tasks import Bursts
 
@@ -121,7 +122,7 @@ class ShortRuns:
         """Time of a frame on the link at a port, preamble and gap included, ps."""
         for link in self.network.links:
             if any((end.node, end.port) == (node, port) for end in link.ends):
-                return -(-(length + 20) * 8 * 10**12 // link.rate_bps)
+                return -(-(length + AROUND_FRAME) * 8 * 10**12 // link.rate_bps)
         return 0
 
     def written(self, offsets: Sequence[int]) -> bytes:

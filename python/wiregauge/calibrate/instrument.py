@@ -19,13 +19,13 @@ from wiregauge.calibrate.runs import Outcome, Run
 from wiregauge.calibrate.summaries import describe, error_of, histogram, time_series
 from wiregauge.config import Test
 from wiregauge.config.parts import Clock, Host
+from wiregauge.plan.ethernet import AROUND_FRAME, IPV4_UDP, SHORTEST
+from wiregauge.plan.ethernet import HEADERS as ETHERNET
 
 Floats = NDArray[np.float64]
 
-HEADERS: Final = {"raw": 18, "udp": 46}
+HEADERS: Final = {"raw": ETHERNET, "udp": ETHERNET + IPV4_UDP}
 """Bytes of a frame around its payload, FCS included."""
-OVERHEAD: Final = 20
-"""Preamble, start delimiter and inter-packet gap, bytes."""
 LATENCIES: Final = (("latency", "rx_app", "tx_app"), ("driver_latency", "rx_drv", "tx_drv"))
 FEWEST: Final = 100
 GRADES: Final = ("VALID", "DEGRADED", "INVALID")
@@ -113,7 +113,7 @@ class GeneratorCase:
 
 def generator_cases(frame_bytes: int, gap_ns: int, rate_bps: int) -> list[GeneratorCase]:
     """Line rate, and the given gap: the two scenarios of the high-precision test bed (section III-C)."""
-    bits = (frame_bytes + OVERHEAD) * 8
+    bits = (frame_bytes + AROUND_FRAME) * 8
     line_ps = -(-bits * 10**12 // rate_bps)
     cases = [
         GeneratorCase("line rate", frame_bytes, line_ps),
@@ -143,10 +143,10 @@ def generator_test(
     `mode` says what is kept when a frame is late, `backend` how frames leave; None for the defaults.
     """
     length = cases[0].frame_bytes
-    if length < 64 or length - HEADERS[protocol] < 12:
+    if length < SHORTEST or length - HEADERS[protocol] < 12:
         raise CalibrationError(
             f"{length} B is too short for a {protocol} frame with a probe header: at least "
-            f"{max(64, HEADERS[protocol] + 12)} B, FCS included"
+            f"{max(SHORTEST, HEADERS[protocol] + 12)} B, FCS included"
         )
     test = _pair("generator", protocol, host=host, seed=seed, rate=rate).timing(warm_up="20ms", drain="200ms")
     test.send(
@@ -158,7 +158,7 @@ def generator_test(
 def generator_results(case: GeneratorCase, run: Run, protocol: str, rate_bps: int) -> dict[str, Any]:
     """Deviation of the gaps between frames from the intended ones, by each timestamp of the sender."""
     ideal = case.gap_ps / 1e3
-    on_line = (case.frame_bytes + OVERHEAD) * 8e9 / rate_bps
+    on_line = (case.frame_bytes + AROUND_FRAME) * 8e9 / rate_bps
     timestamps = {}
     for name, column in (("application-send", "tx_app"), ("driver-send", "tx_drv"), ("wire-send", "tx_wire")):
         times = run.times(column)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from wiregauge.identify.errors import IdentifyError
 from wiregauge.identify.passed import HEADER, Passed, Port, wire_bits
+from wiregauge.plan.ethernet import PREAMBLE
 
 __all__ = ["FEWEST", "DelayFit", "Estimate", "Mode", "fit_delay", "from_reference", "occupied"]
 
@@ -96,10 +97,10 @@ def from_reference(
 
     A frame between lines of different rates is stored under cut-through as well.
     """
-    whole = 8.0 * (lengths + 8) * _PS / in_rate_bps
+    whole = 8.0 * (lengths + PREAMBLE) * _PS / in_rate_bps
     if mode == "store-and-forward":
         return whole
-    return np.where(in_rate_bps != out_rate_bps, whole, 8.0 * (HEADER + 8) * _PS / in_rate_bps)
+    return np.where(in_rate_bps != out_rate_bps, whole, 8.0 * (HEADER + PREAMBLE) * _PS / in_rate_bps)
 
 
 def fit_delay(passed: Passed, untold: list[str]) -> DelayFit:
@@ -122,7 +123,7 @@ def fit_delay(passed: Passed, untold: list[str]) -> DelayFit:
     bounds: list[tuple[Mode, float, float]] = []
     for one in MODES if mode is None else (mode,):
         delays = _delays(passed, chosen, one)
-        drifted = _CLOCKS * float(np.max(8.0 * (chosen.lengths + 8) * _PS / chosen.in_rate_bps))
+        drifted = _CLOCKS * float(np.max(8.0 * (chosen.lengths + PREAMBLE) * _PS / chosen.in_rate_bps))
         slack = certain + (drifted if passed.stamps == "first" else 0.0)
         bounds.append((one, float(delays.min()) - slack, float(delays.max()) + slack))
     values = np.sort(_delays(passed, chosen, mode or "store-and-forward"))
@@ -191,7 +192,7 @@ def _mode(passed: Passed, idle: _Idle) -> tuple[Estimate | None, Mode | None]:
         return slope, "cut-through" if passed.stamps == "header" else "store-and-forward"
     if passed.stamps is None:
         return None, None
-    whole = 8.0 * (idle.lengths + 8) * _PS / idle.in_rate_bps * (1 - _CLOCKS)
+    whole = 8.0 * (idle.lengths + PREAMBLE) * _PS / idle.in_rate_bps * (1 - _CLOCKS)
     if np.count_nonzero(idle.latency < whole - passed.step_ps) >= FEWEST:
         # These frames left before they had fully arrived.
         return slope, "cut-through"
@@ -203,7 +204,7 @@ def _slopes(passed: Passed, idle: _Idle) -> Iterator[tuple[Estimate, Mode | None
     """The slope of time over length for each path with several lengths, and the mode it implies."""
     for way in np.unique(idle.ways):
         own = idle.only(idle.ways == way)
-        bits = 8.0 * (own.lengths + 8)
+        bits = 8.0 * (own.lengths + PREAMBLE)
         if len(bits) < FEWEST or not np.ptp(bits) or own.in_rate_bps[0] != own.out_rate_bps[0]:
             continue
         centred = bits - bits.mean()

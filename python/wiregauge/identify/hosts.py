@@ -16,6 +16,7 @@ from wiregauge.identify.errors import IdentifyError
 from wiregauge.identify.journeys import journeys
 from wiregauge.identify.moderation import Moderation, Seen, moderation
 from wiregauge.plan import Campaign, Flow, Switch
+from wiregauge.plan.ethernet import AROUND_FRAME
 from wiregauge.records import RunDirectory
 
 __all__ = ["HostFit", "Parameter", "fit_host", "hosts_of"]
@@ -196,7 +197,7 @@ def _sending(table: pl.DataFrame, rate: int, untold: list[str]) -> dict[str, Any
         return {}
     driver, length, run = _ps(own, "driver"), _ps(own, "length"), _ps(own, "run")
     # A frame whose line was busy waited; one that came within a frame's time of another may have.
-    on_wire = (length + 20) * 8_000_000_000_000 // rate
+    on_wire = (length + AROUND_FRAME) * 8_000_000_000_000 // rate
     after = np.diff(driver, prepend=driver[0]) - np.roll(on_wire, 1)
     idle = (after > on_wire // 20) | (np.diff(run, prepend=-1) != 0)
     chosen = idle if int(idle.sum()) >= FEWEST else np.ones_like(idle)

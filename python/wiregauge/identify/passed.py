@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from wiregauge.identify.errors import IdentifyError
 from wiregauge.plan import Campaign, Run, Switch
-from wiregauge.plan.ethernet import GAP, PREAMBLE
+from wiregauge.plan.ethernet import AROUND_FRAME, PREAMBLE
 from wiregauge.records import RunDirectory
 from wiregauge.records.reported import RunEntry
 
@@ -28,7 +28,6 @@ MOST: Final = 4_000_000
 """The most records read of a switch."""
 _FEW: Final = 3
 """The fewest frames of a length for a vote."""
-_AROUND: Final = PREAMBLE + GAP
 _PS: Final = 10**12
 _NEAR: Final = 0.05
 """Tolerance, as a share of the expected time for more octets, for a vote."""
@@ -79,7 +78,7 @@ class Passed:
 
 def wire_bits(lengths: Times) -> NDArray[np.float64]:
     """Bits that frames occupy on a line, preamble and gap included."""
-    return np.asarray(8.0 * (lengths + _AROUND))
+    return np.asarray(8.0 * (lengths + AROUND_FRAME))
 
 
 def switches_of(directory: RunDirectory) -> tuple[str, ...]:

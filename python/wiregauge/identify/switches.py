@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from wiregauge.identify import service
 from wiregauge.identify.delays import FEWEST, DelayFit, Estimate, fit_delay, from_reference
 from wiregauge.identify.passed import Passed, Port, wire_bits
+from wiregauge.plan.ethernet import PREAMBLE
 
 __all__ = ["BufferFit", "DelayFit", "Estimate", "PortFit", "SwitchFit", "fit_switch"]
 
@@ -128,7 +129,7 @@ def _port(port: Port, delay: DelayFit, passed: Passed, untold: list[str]) -> Por
     used = rate.value if rate is not None else float(port.rate_bps)
     order = np.argsort(port.last_in, kind="stable")
     came, bits = port.last_in[order], wire_bits(port.lengths[order])
-    out = (port.left + np.rint(8.0 * (port.lengths + 8) * _PS / used).astype(np.int64))[order]
+    out = (port.left + np.rint(8.0 * (port.lengths + PREAMBLE) * _PS / used).astype(np.int64))[order]
     curves = tuple(service.guaranteed_rate(came, out, bits, share * used) for share in _RATES)
     return PortFit(
         port.name,
@@ -239,7 +240,7 @@ def _sets(passed: Passed, delay: DelayFit, policy: str) -> list[_Buffer]:
     parts: dict[object, list[_Buffer]] = {}
     for number, port in enumerate(passed.ports):
         early, late = (np.minimum(one, port.left) for one in _entered(port, delay, passed))
-        bits = np.rint(8.0 * (port.lost_lengths + 8) * _PS / port.lost_in_rate_bps).astype(np.int64)
+        bits = np.rint(8.0 * (port.lost_lengths + PREAMBLE) * _PS / port.lost_in_rate_bps).astype(np.int64)
         refused, refused_late = _ready(
             port.lost_in - bits, port.lost_lengths, port.lost_in_rate_bps, port, delay, passed
         )

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from wiregauge.plan import Attachment, Campaign, Flow, Run, Send, Switch
-from wiregauge.plan.ethernet import GAP, HEADERS, PREAMBLE, SHORTEST, TAG
+from wiregauge.plan.ethernet import GAP, HEADERS, LONGEST, PREAMBLE, SHORTEST, TAG
 from wiregauge.scheduling.host_times import receiving, sending
 
 __all__ = [
@@ -248,7 +248,7 @@ def problem_of(
         {port: builder.rate(port) for port in ports},
         grid_ps,
         builder.precision,
-        {port: -(-_time(PREAMBLE + 1518 + GAP, builder.rate(port)) // grid_ps) for port in ports},
+        {port: -(-_time(PREAMBLE + LONGEST + GAP, builder.rate(port)) // grid_ps) for port in ports},
     )
 
 
@@ -434,7 +434,7 @@ class _Builder:
         if switch.raster is not None:
             return switch.raster.slot * switch.raster.others + occupied
         integration = run.switches.integration or switch.integration
-        longest = max([1518, *(own.length for own in switch.own_frames)])
+        longest = max([LONGEST, *(own.length for own in switch.own_frames)])
         octets = {"timely-block": 0, "preemption": PREAMBLE + GAP, "shuffling": PREAMBLE + longest + GAP}
         return _time(octets[integration], rate)
 

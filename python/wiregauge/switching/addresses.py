@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from wiregauge.plan.ethernet import SHORTEST as _FRAME
 from wiregauge.switching.errors import BeyondError
 from wiregauge.switching.results import Chart, Column, Result
 from wiregauge.switching.session import Session
@@ -15,7 +16,6 @@ from wiregauge.switching.trials import Outcome, Stream, Trial, fps
 
 __all__ = ["capacity", "learning_rate"]
 
-_FRAME: Final = 64
 _SLOW_S: Final = 0.001
 """Time between new addresses, s, where their number is measured."""
 _MOST: Final = 1 << 17

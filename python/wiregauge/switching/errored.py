@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from wiregauge.plan.ethernet import LONGEST, SHORTEST
 from wiregauge.stats import share_bound
 from wiregauge.switching.evidence import share_text
 from wiregauge.switching.results import Column, Result
@@ -15,7 +16,6 @@ __all__ = ["errored_frames"]
 
 _LOAD: Final = 500_000
 _FRAMES: Final = 1_000
-_SHORTEST, _LONGEST = 64, 1518
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +29,10 @@ class _Error:
 
 
 _LENGTHS: Final = (
-    _Error("undersize (runt)", _SHORTEST, _SHORTEST - 1, wrong_fcs=False),
-    _Error("undersize and wrong FCS (fragment)", _SHORTEST, _SHORTEST - 1),
-    _Error("oversize (giant)", _LONGEST, _LONGEST + 1, wrong_fcs=False),
-    _Error("oversize and wrong FCS (jabber)", _LONGEST, _LONGEST + 1),
+    _Error("undersize (runt)", SHORTEST, SHORTEST - 1, wrong_fcs=False),
+    _Error("undersize and wrong FCS (fragment)", SHORTEST, SHORTEST - 1),
+    _Error("oversize (giant)", LONGEST, LONGEST + 1, wrong_fcs=False),
+    _Error("oversize and wrong FCS (jabber)", LONGEST, LONGEST + 1),
 )
 
 

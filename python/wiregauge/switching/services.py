@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from wiregauge.files import SMALL, read_text
+from wiregauge.plan.ethernet import AROUND_FRAME
 from wiregauge.plan.quantity import QuantityError, rate_bps, share, size_b, time_ns
 from wiregauge.switching.errors import DeviceError
 
@@ -136,7 +137,7 @@ def check_services(services: list[Service], ports: int, link_bps: int) -> None:
         for port in (one.source, one.to):
             if port > ports:
                 raise DeviceError(f'service "{one.name}": there is no port {port}; the device has {ports}')
-        if one.cir + one.eir > link_bps * one.frame / (one.frame + 20):
+        if one.cir + one.eir > link_bps * one.frame / (one.frame + AROUND_FRAME):
             raise DeviceError(
                 f'service "{one.name}": cir and eir are {one.cir + one.eir} bit/s in frames of {one.frame} B, more '
                 f"than a link of {link_bps} bit/s carries with preamble and gap; write less"

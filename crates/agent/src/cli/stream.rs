@@ -19,9 +19,10 @@ use wg_agent::stream::paced_sender::{DueFrame, PacedSender, PacedStats, Unobserv
 use wg_agent::stream::receiver::{RxBackend, StreamReceiver};
 use wg_agent::stream::summary::{AccountSummary, RxDropsSummary, SendSummary};
 use wg_capture::Files;
+use wg_core::line::{LONGEST_FRAME, SMALLEST_FRAME};
 use wg_core::pacing::Pacing;
-use wg_frame::ethernet::{MacAddress, wire_len};
-use wg_frame::layout::{Carrier, Envelope};
+use wg_frame::ethernet::{FRAME_OVERHEAD, MacAddress, wire_len};
+use wg_frame::layout::{Carrier, DATAGRAM_HEADER_LEN, Envelope};
 use wg_frame::probe::ProbeFlags;
 use wg_frame::time::{Epoch, RunTime, Span, WallNanos};
 use wg_net::receive::{FrameFilter, RxFrame};
@@ -33,10 +34,8 @@ use wg_plan::{Captures, Replay, Wanted};
 use super::numbers::within;
 
 /// Length of headers and FCS around a UDP payload, and around a raw one, in bytes.
-const UDP_HEADERS: usize = 46;
-const RAW_HEADERS: usize = 18;
-/// Length of the longest untagged frame, in bytes.
-const LONGEST_FRAME: u16 = 1_518;
+const UDP_HEADERS: usize = FRAME_OVERHEAD + DATAGRAM_HEADER_LEN;
+const RAW_HEADERS: usize = FRAME_OVERHEAD;
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum BackendName {
@@ -375,9 +374,10 @@ fn specs_of(
 ) -> Result<Vec<FrameSpec>, Failure> {
     let source = wg_net::hardware_address(&interface.name).map_err(environment)?.unwrap_or([0; 6]);
     let spec = |length: &u16| {
-        let whole = (64..=LONGEST_FRAME).contains(length).then(|| usize::from(*length) - headers);
-        let payload = whole
-            .ok_or_else(|| (2, format!("a frame has from 64 B to {LONGEST_FRAME} B, not {length} B")))?;
+        let whole = (SMALLEST_FRAME..=LONGEST_FRAME).contains(length).then(|| usize::from(*length) - headers);
+        let payload = whole.ok_or_else(|| {
+            (2, format!("a frame has from {SMALLEST_FRAME} B to {LONGEST_FRAME} B, not {length} B"))
+        })?;
         Ok(FrameSpec {
             flow: options.flow,
             envelope: Envelope {

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use wg_core::line::SMALLEST_FRAME;
 use wg_frame::{ethernet, ipv4, udp};
 use wg_plan::wire::DISCARD_PORT;
 use wg_plan::{FlowId, Node, Run};
@@ -15,7 +16,7 @@ const TAGS: [[u8; 2]; 2] = [[0x81, 0x00], [0x88, 0xA8]];
 /// Less than that is a length (IEEE 802.3, 3.2.6).
 const LEAST_TYPE: u16 = 0x0600;
 /// The least bytes of a frame on a line.
-const LEAST_LENGTH: u16 = 64;
+const LEAST_LENGTH: u16 = SMALLEST_FRAME;
 /// The last line of the table: of all that find none of their own.
 const OTHERS: usize = MOST_FOREIGN - 1;
 

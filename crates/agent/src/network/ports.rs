@@ -2,15 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use wg_frame::ethernet::FRAME_OVERHEAD;
 use wg_net::Interface;
 use wg_plan::wire::{frame_length, sized_as};
 use wg_plan::{NodeIndex, Run};
 
 use crate::control::role::{Fault, NetworkInterface, OpenError, Setup};
 use crate::proto;
-
-/// Bytes of header and FCS, which an MTU leaves out, as it does a tag.
-const BESIDE: usize = 18;
 
 /// The interfaces of a run, each with room for the longest frame of the test that passes it.
 ///
@@ -54,12 +52,12 @@ fn longest(run: &Run) -> BTreeMap<NodeIndex, usize> {
             let lengths = replay.trace.frames().iter().map(|frame| frame.length.max(replay.least));
             usize::from(lengths.max().unwrap_or(0))
         });
-        let bytes = traced.unwrap_or(payload).saturating_sub(BESIDE);
+        let bytes = traced.unwrap_or(payload).saturating_sub(FRAME_OVERHEAD);
         [flow.from, flow.to].into_iter().chain(flow.also_to.iter().copied()).for_each(|end| meet(end, bytes));
     }
     for inject in &run.injects {
         let bytes = frame_length(wg_plan::Protocol::Udp, None, inject.payload) as usize;
-        [inject.on, inject.to].into_iter().for_each(|end| meet(end, bytes.saturating_sub(BESIDE)));
+        [inject.on, inject.to].into_iter().for_each(|end| meet(end, bytes.saturating_sub(FRAME_OVERHEAD)));
     }
     found
 }

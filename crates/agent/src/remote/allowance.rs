@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use ipnet::Ipv4Net;
 use serde::Deserialize;
+use wg_core::line::LONGEST_TAGGED_FRAME;
 use wg_frame::time::{RunTime, Span};
 use wg_plan::host_tsn::commands;
 use wg_plan::schedule::Schedule;
@@ -38,8 +39,6 @@ const RATE: &str = "100Mbit/s";
 const DURATION: &str = "1h";
 /// Averaging interval for the rate of a replayed capture.
 const REPLAYED_OVER: Span = Span::from_millis(1_000);
-/// Longest tagged frame, bytes with FCS, which a rate limit delays most.
-const LONGEST_FRAME: u16 = 1_522;
 /// Programs that may be allowed; ptp4l includes pmc, phc2sys includes phc_ctl.
 const PROGRAMS: [&str; 3] = ["ptp4l", "phc2sys", "chronyc"];
 
@@ -302,7 +301,8 @@ impl Allowance {
     /// and only the number ends a sender.
     fn check_end(&self, run: &Run, send: &Send) -> Result<(), String> {
         let refused = |why: String| Err(format!("flow {} {why}; {}", send.flow, self.longest()));
-        let schedule = match Schedule::new(run, send, LONGEST_FRAME) {
+        // A rate limit delays the longest frame most.
+        let schedule = match Schedule::new(run, send, LONGEST_TAGGED_FRAME) {
             Ok(schedule) => schedule,
             Err(error) => return refused(format!("has no schedule: {error}")),
         };

@@ -6,11 +6,9 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_128;
+use wg_frame::ethernet::MIN_FRAME_LEN_WITHOUT_FCS;
+use wg_frame::{rtag, vlan};
 
-/// Length without FCS to which a line pads a frame, in bytes (IEEE Std 802.3, 3.2.8).
-const PADDED: usize = 60;
-const TAG: usize = 4;
-const R_TAG: usize = 6;
 const MACS: usize = 12;
 /// Greatest number of tags that are skipped; more are implausible.
 const MOST_TAGS: usize = 4;
@@ -60,7 +58,7 @@ impl Ignored {
 
     /// Greatest number of bytes that only one side of the device may have.
     fn removed(self) -> usize {
-        2 * TAG * usize::from(self.vlan) + R_TAG * usize::from(self.r_tag)
+        2 * vlan::TAG_LEN * usize::from(self.vlan) + rtag::TAG_LEN * usize::from(self.r_tag)
     }
 }
 
@@ -94,8 +92,8 @@ impl Content {
         for _ in 0..MOST_TAGS {
             let Some(kind) = be16(rest, 0) else { break };
             let (size, is_left_out) = match kind {
-                0x8100 | 0x88a8 | 0x9100 => (TAG, ignored.vlan),
-                0xf1c1 => (R_TAG, ignored.r_tag),
+                0x8100 | 0x88a8 | 0x9100 => (vlan::TAG_LEN, ignored.vlan),
+                0xf1c1 => (rtag::TAG_LEN, ignored.r_tag),
                 _ => break,
             };
             let Some((tag, behind)) = rest.split_at_checked(size) else { break };
@@ -104,7 +102,7 @@ impl Content {
             } else {
                 let at = self.bytes.len();
                 self.bytes.extend_from_slice(tag);
-                if size == TAG {
+                if size == vlan::TAG_LEN {
                     self.vlan = self.vlan.or(be16(tag, 2).map(|control| control & 0x0fff));
                     if ignored.pcp {
                         self.bytes[at + 2] &= 0x0f;
@@ -143,7 +141,7 @@ impl Content {
             && self.length + ignored.removed() > limit
         {
             bytes = &bytes[..bytes.len().min(limit.saturating_sub(ignored.removed()))];
-        } else if self.length <= PADDED + ignored.removed() {
+        } else if self.length <= MIN_FRAME_LEN_WITHOUT_FCS + ignored.removed() {
             // Whether padding is present depends on the place of the capture, and removing a tag leaves more of it.
             let used = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
             return XxHash3_128::oneshot_with_seed(0, &bytes[..used]);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use wg_frame::ethernet::FRAME_OVERHEAD;
 use wg_frame::time::Span;
 use wg_plan::{
     Attachment, Bench, Campaign, Fill, Flow, LineRate, Link, Network, NetworkId, Node, NodeKind, PLAN_SCHEMA,
@@ -21,7 +22,8 @@ const NAMED: usize = 50;
 /// Greatest number of separate intervals of unknown fate.
 const MOST_GAPS: usize = 20_000;
 /// Length of header and FCS of a frame, in bytes.
-const OVERHEAD: u32 = 18;
+#[expect(clippy::cast_possible_truncation, reason = "18")]
+const OVERHEAD: u32 = FRAME_OVERHEAD as u32;
 
 /// Least and greatest possible value of a figure.
 pub type Interval = [i64; 2];

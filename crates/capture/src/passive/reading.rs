@@ -3,16 +3,14 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use wg_frame::ethernet::{FCS_LEN, MIN_FRAME_LEN};
+
 use super::content::{Content, FlowKey, Ignored};
 use super::order::{Order, PassiveError};
 use crate::read::{Interface, Reader};
 use crate::taps::TapReport;
 use crate::timestamps::{Octet, Timestamps};
 use crate::{Direction, Trouble, printable};
-
-/// Length of an Ethernet FCS, in bytes.
-const FCS: usize = 4;
-const SHORTEST: usize = 64;
 
 /// A captured frame.
 #[derive(Clone, Copy, Debug)]
@@ -228,7 +226,7 @@ fn side(
         side.cut += u64::from(kept < length);
         let fcs = usize::from(interface.fcs);
         let length = length.saturating_sub(fcs);
-        let on_wire = (length + FCS).max(SHORTEST);
+        let on_wire = (length + FCS_LEN).max(MIN_FRAME_LEN);
         let Ok(frame_length) = u16::try_from(on_wire) else { continue };
         let first = octet(order, interface, direction);
         let rate = interface.rate_bps.or(order.rate_bps);

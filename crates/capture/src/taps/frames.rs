@@ -2,14 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use wg_frame::ethernet::{FCS_LEN, MIN_FRAME_LEN};
 use wg_frame::layout::{self, Carrier, raw_payload_without_padding};
 use wg_frame::probe::{self, Probe, ProbeFlags};
 use wg_record::Crc;
 
-/// Length of an FCS, in bytes.
-const FCS: usize = 4;
-/// Length of the shortest frame, FCS included, in bytes.
-const SHORTEST: usize = 64;
 const ETHER_TYPE_AT: usize = 12;
 const VLAN: [u8; 2] = [0x81, 0x00];
 const IPV4: [u8; 2] = [0x08, 0x00];
@@ -50,11 +47,11 @@ pub(super) fn message(
     fcs: u8,
     payloads: &BTreeMap<u16, u16>,
 ) -> Option<Message> {
-    let with_fcs = usize::from(fcs) == FCS;
+    let with_fcs = usize::from(fcs) == FCS_LEN;
     let whole = bytes.len() >= length;
-    let on_wire = (length + if with_fcs { 0 } else { FCS }).max(SHORTEST);
+    let on_wire = (length + if with_fcs { 0 } else { FCS_LEN }).max(MIN_FRAME_LEN);
     let on_wire = u16::try_from(on_wire).ok()?;
-    let frame = if whole && with_fcs { bytes.get(..length.checked_sub(FCS)?)? } else { bytes };
+    let frame = if whole && with_fcs { bytes.get(..length.checked_sub(FCS_LEN)?)? } else { bytes };
     if !whole {
         let (payload, in_udp) = cut(frame)?;
         return Some(Message {
@@ -73,7 +70,7 @@ pub(super) fn message(
     } else {
         unpadded(found.payload, payloads.get(&found.probe.flow).copied())
     };
-    let frame_ok = !with_fcs || crc32fast::hash(frame).to_le_bytes() == bytes[length - FCS..length];
+    let frame_ok = !with_fcs || crc32fast::hash(frame).to_le_bytes() == bytes[length - FCS_LEN..length];
     Some(Message {
         probe: found.probe,
         crc: if payload.is_some() && frame_ok { Crc::Ok } else { Crc::Bad },

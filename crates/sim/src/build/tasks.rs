@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use wg_core::arinc664::VirtualLinkId;
 use wg_core::frame::{Frame, Marks, NetworkId, TrafficClass};
+use wg_core::line::{LONGEST_FRAME, LONGEST_TAGGED_FRAME, SMALLEST_FRAME};
 use wg_core::pacing::Pacer;
 use wg_frame::ethernet::MacAddress;
 use wg_frame::time::{RunTime, Span};
@@ -84,9 +85,10 @@ impl World {
             let host = self.host(facts.from)?;
             let within = facts.virtual_link.is_some_and(|link| link.number_within);
             let length = frame_length(sized_as(facts.protocol, within), facts.vlan, send.payload);
-            let length = u16::try_from(length).ok().filter(|length| *length <= 1_522).ok_or_else(|| {
-                SimError::plan(format!("a message of flow {} does not fit into one frame", facts.id))
-            })?;
+            let length =
+                u16::try_from(length).ok().filter(|length| *length <= LONGEST_TAGGED_FRAME).ok_or_else(
+                    || SimError::plan(format!("a message of flow {} does not fit into one frame", facts.id)),
+                )?;
             let schedule = Schedule::new(run, send, length)
                 .map_err(|error| SimError::plan(format!("flow {}: {error}", send.flow)))?;
             self.flows[flow].planned += schedule.total();
@@ -236,7 +238,7 @@ impl World {
         for (number, inject) in (0_u32..).zip(&run.injects) {
             let (host, to) = (self.host(inject.on)?, self.host(inject.to)?);
             let length = frame_length(Protocol::Udp, None, inject.payload);
-            let length = u16::try_from(length).ok().filter(|length| *length <= 1_518);
+            let length = u16::try_from(length).ok().filter(|length| *length <= LONGEST_FRAME);
             let (Some(length), true) = (length, inject.interval > Span::ZERO) else {
                 return Err(SimError::plan("a background load has no interval or too large a payload"));
             };
@@ -275,7 +277,7 @@ impl World {
         for log in &run.remote_logs {
             let (host, to) = (self.host(log.on)?, self.host(log.to)?);
             let length = frame_length(Protocol::Udp, None, log.record.saturating_mul(log.records));
-            let length = u16::try_from(length).ok().filter(|length| *length <= 1_518);
+            let length = u16::try_from(length).ok().filter(|length| *length <= LONGEST_FRAME);
             let (Some(length), true) = (length, log.records > 0) else {
                 return Err(SimError::plan("the frames of a log hold no record, or too many"));
             };
@@ -311,7 +313,7 @@ impl World {
             match incident.kind {
                 IncidentKind::Babble { flow, period, length, until } => {
                     let at = self.flow(flow)?;
-                    if period <= Span::ZERO || !(64..=1_522).contains(&length) {
+                    if period <= Span::ZERO || !(SMALLEST_FRAME..=LONGEST_TAGGED_FRAME).contains(&length) {
                         return Err(SimError::plan(format!(
                             "flow {flow} babbles without a period or a length"
                         )));

@@ -1,7 +1,7 @@
 //! What the bytes of a host's frame say to the network.
 
 use wg_frame::classify::{Content, classify};
-use wg_frame::ethernet::MacAddress;
+use wg_frame::ethernet::{FCS_LEN, MacAddress};
 use wg_frame::ipv4;
 use wg_frame::layout::Tag;
 use wg_frame::probe::{self, Probe};
@@ -9,7 +9,8 @@ use wg_frame::udp;
 use wg_plan::wire::DISCARD_PORT;
 
 /// Bytes of the frame check sequence, which the kernel leaves out.
-const FCS: u16 = 4;
+#[expect(clippy::cast_possible_truncation, reason = "4")]
+const FCS: u16 = FCS_LEN as u16;
 
 /// What the bytes of a host's frame say to the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,7 +15,9 @@ use std::collections::{BTreeMap, VecDeque};
 use statime::port::TimestampContext;
 use wg_core::clock::LocalTime;
 use wg_core::frame::{Frame, Marks, NetworkId, TrafficClass};
-use wg_frame::ethernet::{EtherType, Frame as EthernetView, MIN_FRAME_LEN, MacAddress, Repr};
+use wg_frame::ethernet::{
+    EtherType, FCS_LEN as FCS, Frame as EthernetView, HEADER_LEN as HEADER, MIN_FRAME_LEN, MacAddress, Repr,
+};
 use wg_frame::ptp::MessageType;
 use wg_frame::time::{RunTime, Span};
 use wg_plan::{NodeIndex, PtpDelay};
@@ -26,8 +28,6 @@ use crate::message::{Carries, Flags, Message, PTP_MESSAGES};
 /// Destination addresses of messages that bridges forward, and of those that they do not (IEEE Std 1588-2019, E.1).
 const ADDRESSES: [MacAddress; 2] =
     [MacAddress([0x01, 0x1B, 0x19, 0, 0, 0]), MacAddress([0x01, 0x80, 0xC2, 0, 0, 0x0E])];
-const HEADER: usize = 14;
-const FCS: usize = 4;
 /// Offset of correctionField in a message (13.3), octets.
 const CORRECTION: usize = 8;
 

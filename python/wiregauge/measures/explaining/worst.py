@@ -33,6 +33,7 @@ from wiregauge.measures.metrics.judgement import FlowResult
 from wiregauge.measures.metrics.recorded import Recorded
 from wiregauge.measures.metrics.series import Offsets
 from wiregauge.measures.validity.host_noise import ReportedRun
+from wiregauge.plan.ethernet import AROUND_FRAME
 from wiregauge.stats import Mode
 
 BESIDE = 2
@@ -41,8 +42,6 @@ MOST_PARTNERS = 40
 """Number of frames listed for a message, the first to hold the port first; sentences are about all of them."""
 WAITS = 2
 """Ports of a message's route at which its partners are searched: those that took most beyond the usual."""
-OVERHEAD = 20
-"""Bytes a frame occupies a line beyond its length: preamble, start delimiter and gap."""
 LONGEST = 9_100
 """Bytes of the longest frame that can be in progress when a message comes to a port."""
 
@@ -310,7 +309,7 @@ class _Waits:
         )
         begin, end = round(step.start * 1e3), round((step.start + step.took) * 1e3)
         times = own["time"].to_numpy()
-        occupied = (own["length"].cast(pl.Int64).to_numpy() + OVERHEAD) * 8 * 10**12 // rate
+        occupied = (own["length"].cast(pl.Int64).to_numpy() + AROUND_FRAME) * 8 * 10**12 // rate
         held = np.minimum(times + occupied, end) - np.maximum(times, begin)
         itself = (own["flow"] == key[0]) & (own["sequence"] == key[2])
         table = own.select(*_LEFT, held=pl.Series(held)).filter(pl.Series(held > 0) & ~itself)
@@ -328,7 +327,7 @@ class _Waits:
 
 def _occupied(length: int, rate: int) -> int:
     """Time that a frame occupies a line, ps."""
-    return (length + OVERHEAD) * 8 * 10**12 // rate
+    return (length + AROUND_FRAME) * 8 * 10**12 // rate
 
 
 def _near(table: pl.LazyFrame, sequences: Sequence[int], flow: FlowPlan) -> pl.LazyFrame:

@@ -23,15 +23,14 @@ from wiregauge.measures.metrics.silences import open_silences
 from wiregauge.measures.metrics.summary import Summary
 from wiregauge.measures.metrics.tally import Tally
 from wiregauge.measures.sketched.full_flow import Whole
+from wiregauge.plan.ethernet import AROUND_FRAME
 from wiregauge.stats import MeanEstimate
 
-__all__ = ["GOODPUT", "OVERHEAD_BYTES", "RATES"]
+__all__ = ["GOODPUT", "RATES"]
 
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-OVERHEAD_BYTES = 20
-"""Octets of preamble, start delimiter and least gap, which a frame occupies on the wire besides its own."""
 
 _DEFINITIONS = (
     Definition(
@@ -104,7 +103,7 @@ class _Rates(Served[Rates]):
             sample,
             intended_per_s=numbers / planned * 1e12 if planned > 0 else sample.intended_per_s,
             offered_per_s=_rate_of_all(sample.offered_per_s, counted, "offered", 1.0) or sample.offered_per_s,
-            bits_per_frame=8 * (length + OVERHEAD_BYTES) if length is not None else None,
+            bits_per_frame=8 * (length + AROUND_FRAME) if length is not None else None,
         )
 
     def quantities(self, flow: FlowResult) -> Iterator[Quantity]:
@@ -194,7 +193,7 @@ def _rates(part: Part, of: Flags | None, offered: Rate, link_bps: int | None) ->
         return None
     lengths = own("length")
     lengths = lengths[lengths > 0]
-    bits = 8 * (float(lengths.mean()) + OVERHEAD_BYTES) if len(lengths) else None
+    bits = 8 * (float(lengths.mean()) + AROUND_FRAME) if len(lengths) else None
     return Rates(numbers / planned * 1e12, offered, bits, link_bps)
 
 

@@ -18,14 +18,13 @@ from wiregauge.measures.metrics import patterns
 from wiregauge.measures.metrics.flow_plan import FlowPlan
 from wiregauge.measures.metrics.hops import read_columns
 from wiregauge.measures.metrics.service import Conformity, share_of
+from wiregauge.plan.ethernet import PREAMBLE
 
 __all__ = ["bag_violations"]
 
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-PREAMBLE_BYTES = 8
-"""Preamble and start delimiter, which leave before the frame."""
 _COLUMNS = ("flow", "port", "time", "length", "warm_up")
 
 
@@ -61,7 +60,7 @@ def _conformities(rows: pl.DataFrame, links: Mapping[int, FlowPlan]) -> Iterator
     numbers, own = np.unique(flows, return_inverse=True)
     plans = [links[number] for number in numbers.tolist()]
     rates = np.array([plan.link_bps or 0 for plan in plans], dtype=np.int64)[own]
-    on_wire = np.where(rates > 0, (lengths + PREAMBLE_BYTES) * 8 * 10**12 // np.maximum(rates, 1), 0)
+    on_wire = np.where(rates > 0, (lengths + PREAMBLE) * 8 * 10**12 // np.maximum(rates, 1), 0)
     through = times + on_wire
     order = np.lexsort((through, ports, flows))
     flows, ports, through, lengths = flows[order], ports[order], through[order], lengths[order]

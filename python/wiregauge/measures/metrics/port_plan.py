@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from wiregauge.plan import Flow, Inject, Network, Route, Run, Send, Switch
-from wiregauge.plan.ethernet import LEAST_ON_WIRE
+from wiregauge.plan.ethernet import HEADERS, LEAST_ON_WIRE
 
 __all__ = ["LoadShape", "Port", "PortPlan", "least_ns", "port_plans", "wire_bits"]
 
@@ -18,8 +18,6 @@ Port = tuple[int, int]
 """Node, by index, and number."""
 _MOST_EXTRA: Final = 76
 """The most bytes on the wire besides a payload: preamble, Ethernet, two tags, IPv4, UDP, FCS and gap."""
-_LEAST_EXTRA: Final = 18
-"""The fewest bytes of a frame besides its payload: Ethernet and FCS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +56,7 @@ def least_ns(network: Network, run: Run, routes: list[Route], send: Send | None)
 
     For a replay that of its shortest frame; 0 where the sender is not known.
     """
-    frame = (send.replay.frames[0] if send.replay else send.payload + _LEAST_EXTRA) if send else 0
+    frame = (send.replay.frames[0] if send.replay else send.payload + HEADERS) if send else 0
     if not frame or not routes:
         return 0.0
     bits = 8 * max(frame, 64)
