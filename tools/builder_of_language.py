@@ -15,7 +15,7 @@ from typing import Any
 
 from wiregauge._native import language
 
-_WIDTH = 110
+WIDTH = 110
 _MADE = "Made by tools/language.py from `crates/plan/src/language`; run `make language` after a change there."
 
 _TYPES = {
@@ -285,22 +285,22 @@ def _part(tag: str) -> str:
     first = [_argument(one) for one in attributes if one["required"]]
     last = [_argument(one) for one in attributes if not one["required"]]
     lines = ["@dataclass(frozen=True, slots=True)", f"class {_class(tag)}(Part):"]
-    lines += _docstring(element["documentation"], 4)
+    lines += docstring(element["documentation"], 4)
     lines += ["", f'    TAG = "{tag}"']
     if tag in _KEYS:
         lines.append(f'    KEY = "{_KEYS[tag]}"')
     lines += [*_pairs(tag), ""]
     for one in [*first, *_children(tag), *last]:
         lines.append(f"    {one}")
-        lines += _docstring(one.doc, 4)
+        lines += docstring(one.doc, 4)
     return "\n".join(lines) + "\n"
 
 
-def _docstring(text: str, indent: int, more: Iterable[str] = ()) -> list[str]:
+def docstring(text: str, indent: int, more: Iterable[str] = ()) -> list[str]:
     """A text as documentation, on one line where it fits."""
     space, rest = " " * indent, list(more)
     text = text.replace("\\", "\\\\")
-    if not rest and len(text) + indent + 6 <= _WIDTH and not text.endswith('"'):
+    if not rest and len(text) + indent + 6 <= WIDTH and not text.endswith('"'):
         return [f'{space}"""{text}"""']
     lines = _wrapped(text, indent, 3)
     return [f'{space}"""{lines[0]}', *(f"{space}{line}" for line in lines[1:]), *rest, f'{space}"""']
@@ -308,7 +308,7 @@ def _docstring(text: str, indent: int, more: Iterable[str] = ()) -> list[str]:
 
 def _wrapped(text: str, indent: int, first: int = 0) -> list[str]:
     """Lines of a text; `first`: what stands before it on the first line."""
-    lines = textwrap.wrap("x" * first + text, _WIDTH - indent, break_long_words=False, break_on_hyphens=False)
+    lines = textwrap.wrap("x" * first + text, WIDTH - indent, break_long_words=False, break_on_hyphens=False)
     return [lines[0][first:], *lines[1:]]
 
 
@@ -441,7 +441,7 @@ def _arguments(method: Method) -> tuple[list[Argument], list[Argument], str]:
 def _signature(name: str, first: list[Argument], last: list[Argument], gives: str) -> list[str]:
     words = ["self", *map(str, first), *(["*", *map(str, last)] if last else [])]
     line = f"    def {name}({', '.join(words)}) -> {gives}:"
-    if len(line) <= _WIDTH:
+    if len(line) <= WIDTH:
         return [line]
     return [f"    def {name}(", *(f"        {word}," for word in words), f"    ) -> {gives}:"]
 
@@ -453,4 +453,4 @@ def _told(doc: str, arguments: list[Argument]) -> list[str]:
             f"            {line}" if number == 0 else f"                {line}"
             for number, line in enumerate(_wrapped(f"{one.name}: {one.doc}", 16))
         ]
-    return _docstring(doc, 8, told)
+    return docstring(doc, 8, told)

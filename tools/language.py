@@ -1,5 +1,6 @@
-"""Writes what follows from the declaration of the test language in `crates/plan/src/language`: the schema for editors,
-the builder for Python and the tables of the reference page. `make language` runs it.
+"""Writes what follows from Rust: from the declaration of the test language in `crates/plan/src/language` the schema for
+editors, the builder for Python and the tables of the reference page, and from the types of the plan those in Python.
+`make language` runs it.
 
 All are committed: editors and readers have no compiled module. A test makes them again and compares.
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import builder_of_language
+import plan_types
 import schema_of_language
 
 from wiregauge.config.reference import renewed
@@ -25,6 +27,7 @@ def files() -> dict[Path, str]:
         CONFIG / "parts.py": builder_of_language.parts(),
         CONFIG / "elements.py": builder_of_language.elements(),
         PAGE: renewed(PAGE.read_text(encoding="utf-8")),
+        **plan_types.files(),
     }
 
 

@@ -15,7 +15,7 @@ from wiregauge.config.schema import declarations, value_types
 
 ROOT = Path(__file__).resolve().parents[2]
 PLAN = ROOT / "crates" / "plan" / "src"
-READERS = sorted((PLAN / "statements").glob("*.rs"))
+READERS = sorted([*(PLAN / "statements").glob("*.rs"), *(PLAN / "network").glob("*.rs")])
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use wg_frame::time::Span;
 
-use crate::campaign::{Axis, Campaign, FlowId, PLAN_SCHEMA, Ptp, Run, Synchronise};
+use crate::campaign::{Axis, Campaign, FlowId, PLAN_SCHEMA, Run, Synchronise};
 use crate::diagnostic::{Diagnostic, Findings, Refusal};
 use crate::disturbances::Disturbances;
 use crate::host_tsn;
@@ -13,7 +13,6 @@ use crate::limits;
 use crate::model::Model;
 use crate::point::{PointCheck, Said, check_belongings};
 use crate::port_tsn;
-use crate::reader::Maybe;
 use crate::reservations;
 use crate::scheduling::Scheduling;
 use crate::statements::{self, Statements};
@@ -145,29 +144,7 @@ pub fn run_seed(campaign_seed: u64, index: u32) -> u64 {
 fn synchronise(test: &Statements, topology: &Topology, found: &mut Findings) -> Option<Synchronise> {
     let statement = test.synchronise.as_ref()?;
     let reference = statement.reference.as_ref().and_then(|name| topology.end_system(name, found))?;
-    let span = |value: &Option<Maybe<Span>>| Some(value.as_ref()?.as_ref()?.value);
-    let ptp = statement.ptp.as_ref().and_then(|ptp| {
-        Some(Ptp {
-            timestamps: ptp.timestamps.as_ref()?.value,
-            steer: ptp.steer.as_ref()?.value,
-            interval: ptp.interval.as_ref()?.value,
-            kp_thousandths: ptp.kp.as_ref()?.value,
-            ki_thousandths: ptp.ki.as_ref()?.value,
-            domain: ptp.domain.as_ref()?.value,
-            transport: ptp.transport.as_ref()?.value,
-            delay: ptp.delay.as_ref()?.value,
-        })
-    });
-    Some(Synchronise {
-        reference,
-        asymmetry: span(&statement.asymmetry),
-        max_offset: span(&statement.max_offset),
-        on_failure: statement.on_failure.as_ref()?.value,
-        wait: statement.wait.as_ref()?.value,
-        exchange: statement.exchange.as_ref().and_then(|exchange| Some(exchange.period.as_ref()?.value)),
-        ptp,
-        chrony: statement.chrony,
-    })
+    Some(Synchronise { reference, ..statement.plan? })
 }
 
 /// A test without flows or senders measures nothing.

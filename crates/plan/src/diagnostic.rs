@@ -134,3 +134,12 @@ impl Findings {
 pub(crate) fn on_line(line: u32) -> String {
     if line == 0 { String::new() } else { format!(" on line {line}") }
 }
+
+/// A value fit for a message: at most 40 characters and no control characters.
+pub(crate) fn shown(value: &str) -> String {
+    let mut text: String = value.chars().take(40).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if value.chars().nth(40).is_some() {
+        text.push('…');
+    }
+    text
+}

@@ -34,7 +34,7 @@ pub(crate) enum WhomModel {
     Messages(usize, Sourced<Vec<(u32, u32)>>),
 }
 
-/// What befalls the network at an instant.
+/// An event in the network at an instant.
 #[derive(Clone, Debug)]
 pub(crate) struct IncidentModel {
     pub(crate) place: Place,

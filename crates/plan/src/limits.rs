@@ -3,14 +3,12 @@
 use std::collections::BTreeMap;
 
 use crate::campaign::{Bound, FlowId, Limit};
-use crate::diagnostic::Findings;
-use crate::diagnostic::on_line;
+use crate::diagnostic::{Findings, on_line, shown};
 use crate::measures::{self, Dimension, Losses, Measure, Needs};
 use crate::model::{FlowModel, Model};
 use crate::quantity::{self, Kind};
 use crate::reader::Sourced;
 use crate::statements::{LimitStatement, Statements};
-use crate::tree::shown;
 
 /// The limits that could be read, checked against the flows and against one another.
 pub(crate) fn resolve(test: &Statements, model: &Model, found: &mut Findings) -> Vec<Limit> {

@@ -6,17 +6,16 @@
 mod resolver;
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::rc::Rc;
 
 use wg_frame::time::Span;
 
-use crate::campaign::{FaultKind, Fill, FlowId, Frer, Hop, Protocol, Route, Turn, VlanTag};
+use crate::campaign::{FaultKind, FlowId, Frer, Hop, Protocol, Route, Turn, VlanTag};
 use crate::diagnostic::{Findings, Place};
-use crate::imperfections::SendingThreads;
-use crate::language::values::CycleOffset;
 use crate::network::{Attachment, NetworkId, NodeIndex, SwitchChange};
 use crate::reader::{Maybe, Sourced};
-use crate::statements::{Carriage, Course, Pace, ReplayStatement, Shaping, Statements};
+use crate::statements::{Carriage, InjectStatement, SendStatement, Statements};
 use crate::topology::Topology;
 pub(crate) use resolver::Resolver;
 
@@ -125,26 +124,26 @@ impl FlowModel {
     }
 }
 
+/// A sender whose flow is known.
 #[derive(Clone, Debug)]
 pub(crate) struct SendModel {
-    pub(crate) place: Place,
     /// Index into [`Model::flows`].
     pub(crate) flow: usize,
-    pub(crate) pace: Option<Pace>,
-    pub(crate) payload: Maybe<u32>,
-    pub(crate) fill: Maybe<Fill>,
-    pub(crate) count: Option<Maybe<u32>>,
-    pub(crate) offset: Maybe<Span>,
-    pub(crate) cycle_offset: Option<Maybe<CycleOffset>>,
-    pub(crate) exponential: bool,
-    pub(crate) burst: Maybe<u32>,
-    pub(crate) spacing: Maybe<Span>,
-    pub(crate) rate_limit: Option<Maybe<u64>>,
-    pub(crate) sub_link: Maybe<u8>,
-    /// The payload stands for the length of the frame.
-    pub(crate) of_frame: bool,
-    pub(crate) course: Course,
-    pub(crate) replay: Option<ReplayStatement>,
+    pub(crate) written: SendStatement,
+}
+
+impl Deref for SendModel {
+    type Target = SendStatement;
+    fn deref(&self) -> &SendStatement {
+        &self.written
+    }
+}
+
+impl Deref for InjectModel {
+    type Target = InjectStatement;
+    fn deref(&self) -> &InjectStatement {
+        &self.written
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -188,21 +187,14 @@ pub(crate) struct RelayModel {
     pub(crate) faults: Vec<FaultModel>,
 }
 
+/// An injector whose ends are known.
 #[derive(Clone, Debug)]
 pub(crate) struct InjectModel {
-    pub(crate) place: Place,
     pub(crate) on: NodeIndex,
     pub(crate) to: NodeIndex,
-    pub(crate) load: Maybe<u32>,
-    pub(crate) payload: Maybe<u32>,
-    pub(crate) burst: Maybe<u32>,
-    /// The payload stands for the length of the frame.
-    pub(crate) of_frame: bool,
-    pub(crate) exponential: bool,
-    pub(crate) shaping: Shaping,
-    pub(crate) threads: Option<SendingThreads>,
     /// Absent where there is none, which was reported.
     pub(crate) route: Option<Rc<Route>>,
+    pub(crate) written: InjectStatement,
 }
 
 /// A test at one point of its sweep.

@@ -9,10 +9,9 @@ use crate::campaign::{Flow, FlowId, Run};
 use crate::diagnostic::{Findings, Place};
 use crate::hold;
 use crate::host_tsn::{GateEntry, HostTsn, Shaper};
-use crate::network::{Attachment, Integration, NodeIndex, NodeKind, SwitchKind};
+use crate::network::{Attachment, Integration, NodeIndex, NodeKind, NodeStatement, SwitchKind};
 use crate::quantity;
 use crate::site::{Site, longest_frame, stream};
-use crate::statements::{NodeStatement, What};
 use crate::stream_filters;
 use crate::switch_tsn::{PortClass, PortSchedule, PortTsn, is_open};
 use crate::topology::Topology;
@@ -93,14 +92,15 @@ pub(crate) fn check(nodes: &[NodeStatement], topology: &Topology, runs: &[Run], 
     for (index, node) in topology.network.nodes.iter().enumerate() {
         let named =
             |statement: &&NodeStatement| statement.name.as_ref().is_some_and(|name| name.value == node.name);
-        let Some(What::Switch(switch)) = nodes.iter().find(named).map(|statement| &statement.what) else {
+        let Some((switch, parts)) = nodes.iter().find(named).and_then(NodeStatement::switch) else {
             continue;
         };
         let Ok(index) = NodeIndex::try_from(index) else { continue };
-        for statement in switch.tsn.iter().filter(|statement| statement.whole) {
+        for statement in parts.tsn.iter().filter(|statement| statement.whole) {
             let named: BTreeSet<u16> =
-                switch.tsn.iter().flat_map(|other| other.tsn.ports.iter().copied()).collect();
-            let has_queues = switch.strict || switch.tsn.iter().any(|other| !other.tsn.classes.is_empty());
+                switch.tsn.iter().flat_map(|other| other.ports.iter().copied()).collect();
+            let has_queues =
+                switch.strict_priority || switch.tsn.iter().any(|other| !other.classes.is_empty());
             let site = Site { network: &topology.network, node: index, statement, named, has_queues };
             if !topology.links_whole || site.check_ports(found) {
                 runs.iter().for_each(|run| site.check_run(run, found));

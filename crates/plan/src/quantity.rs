@@ -12,11 +12,11 @@ use wg_frame::time::Span;
 pub enum Kind {
     /// In picoseconds.
     Time,
-    /// In bytes.
+    /// A size in bytes.
     Size,
-    /// In bit/s.
+    /// A rate in bit/s.
     Rate,
-    /// In parts per million.
+    /// A share in parts per million.
     Ratio,
     /// In parts per billion.
     Drift,
@@ -186,7 +186,7 @@ pub enum QuantityError {
 impl QuantityError {
     /// The text that was refused, why, and what to write instead.
     pub fn sentence(&self, kind: Kind, written: &str) -> String {
-        format!("\"{}\" {self}; {}", crate::tree::shown(written), self.cure(kind, written))
+        format!("\"{}\" {self}; {}", crate::diagnostic::shown(written), self.cure(kind, written))
     }
 
     /// What to write instead; `written` is the text that was refused.
@@ -258,7 +258,7 @@ fn unit_size(kind: Kind, unit: &str) -> Result<u128, QuantityError> {
     if matches!(rest.next(), Some('e' | 'E')) && rest.next().is_some_and(|c| c.is_ascii_digit() || c == '-') {
         return Err(QuantityError::Exponent);
     }
-    Err(QuantityError::UnknownUnit(crate::tree::shown(unit)))
+    Err(QuantityError::UnknownUnit(crate::diagnostic::shown(unit)))
 }
 
 /// Reads a time.

@@ -7,10 +7,10 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use crate::diagnostic::{Findings, Place};
+use crate::diagnostic::{Findings, Place, shown};
 use crate::language::attribute::{Attribute, Need, Refused, Text, whole};
 use crate::language::values::name_of;
-use crate::tree::{Element, shown};
+use crate::tree::Element;
 
 /// A value with its origin: its own attribute, or the sweep axis that replaced it.
 #[derive(Clone, Debug)]

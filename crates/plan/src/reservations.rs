@@ -8,6 +8,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use wg_core::line::bytes;
+use wg_frame::{ethernet, rtag, vlan};
+
 use crate::campaign::{Flow, FlowId, Pattern, Run, Send};
 use crate::diagnostic::{Findings, Place};
 use crate::host_tsn::{HostTsn, Shaper, TrafficClass};
@@ -19,9 +22,9 @@ use crate::switch_tsn::{PortClass, PortTsn};
 use crate::wire::{AROUND_FRAME, frame_length};
 
 /// Destination and source address, tag, EtherType and FCS.
-const AROUND_PAYLOAD: u32 = 22;
-const REDUNDANCY_TAG: u32 = 6;
-const SMALLEST_FRAME: u32 = 64;
+const AROUND_PAYLOAD: u32 = bytes(ethernet::FRAME_OVERHEAD + vlan::TAG_LEN);
+const REDUNDANCY_TAG: u32 = bytes(rtag::TAG_LEN);
+const SMALLEST_FRAME: u32 = bytes(ethernet::MIN_FRAME_LEN);
 /// The longest frame of other traffic on the wire, as Linux has it by default.
 const LONGEST_ON_WIRE: u32 = 1_542;
 

@@ -10,28 +10,28 @@ use crate::places::FlowId;
 pub struct StreamFilter {
     /// The flow.
     pub flow: FlowId,
-    /// What its frames are known by.
+    /// How its frames are identified.
     #[serde(default)]
     pub identify: Identify,
-    /// What is compared of them by IP stream identification; none: all of it.
+    /// Fields that IP stream identification compares, ascending; empty: all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<HeaderField>,
     /// Longest service data unit, octets; absent: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_sdu: Option<u16>,
-    /// One that is longer blocks the stream for good.
+    /// Whether a longer one blocks the stream for good.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub block_oversize: bool,
-    /// When its frames pass; absent: always.
+    /// Gate that its frames pass; absent: none of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<FilterGate>,
-    /// The flow whose filter has the gate that they pass, where it is not their own.
+    /// The flow whose filter has the gate; absent: the gate is its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate_of: Option<FlowId>,
-    /// How many pass; absent: any.
+    /// Meter of its frames; absent: none of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meter: Option<FlowMeter>,
-    /// The flow whose filter has the meter that counts them.
+    /// The flow whose filter has the meter; absent: the meter is its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meter_of: Option<FlowId>,
 }
@@ -61,32 +61,32 @@ pub enum Identify {
     Ip,
 }
 
-/// When frames of a stream pass. Times are of the switch's own clock, after the epoch.
+/// The gate of a stream. Times are of the switch's own clock, after the epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FilterGate {
     /// When a cycle begins.
     pub base_time: Span,
-    /// A frame that comes while it is closed closes it for good.
+    /// Whether a frame that comes while it is closed closes it for good.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub close_on_invalid: bool,
-    /// A frame beyond the octets of an interval likewise.
+    /// Whether a frame beyond the octets of an entry closes it for good.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub close_on_octets: bool,
-    /// Its lines.
+    /// Its entries.
     pub entries: Vec<FilterGateEntry>,
 }
 
-/// A line of a stream gate.
+/// An entry of a stream gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FilterGateEntry {
-    /// Frames pass.
+    /// Whether frames pass.
     pub open: bool,
-    /// For how long.
+    /// Duration of the entry.
     pub length: Span,
-    /// Most octets of service data units that pass in it; absent: any number.
+    /// Largest number of octets of service data units that pass in it; absent: any number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_octets: Option<u32>,
-    /// Priority by which the switch queues them; absent: their own.
+    /// Priority by which the switch queues frames that pass; absent: the frames' own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<u8>,
 }
@@ -94,26 +94,26 @@ pub struct FilterGateEntry {
 /// A meter with two rates (MEF 10.3), of frames from destination address to FCS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowMeter {
-    /// Committed information rate.
+    /// Committed information rate, bit/s.
     pub rate_bps: u64,
     /// Committed burst size, bytes.
     pub burst: u32,
-    /// Excess information rate.
+    /// Excess information rate, bit/s.
     #[serde(default)]
     pub excess_rate_bps: u64,
     /// Excess burst size, bytes.
     #[serde(default)]
     pub excess_burst: u32,
-    /// What the committed bucket has no room for goes to the excess bucket.
+    /// Whether tokens that the committed bucket has no room for go to the excess bucket.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub coupling: bool,
-    /// A frame that came as drop eligible is never green.
+    /// Whether a frame that came as drop eligible is never green.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub colour_aware: bool,
-    /// Yellow frames are dropped.
+    /// Whether yellow frames are dropped.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub drop_on_yellow: bool,
-    /// After the first red frame every frame is red.
+    /// Whether every frame after the first red one is red.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub mark_all_red: bool,
 }

@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use wg_frame::time::Span;
 
 use crate::campaign::{Fill, Protocol, Turn};
-use crate::diagnostic::on_line;
-use crate::diagnostic::{Findings, Place};
+use crate::diagnostic::{Findings, Place, on_line, shown};
 use crate::language::attribute::Attribute;
 use crate::language::flows::flow;
 use crate::language::switches::{link, switch};
@@ -16,7 +15,6 @@ use crate::model::Model;
 use crate::network::{ForwardingMode, Integration, Policing, SwitchKind};
 use crate::reader::{Maybe, Sourced};
 use crate::statements::{AxisStatement, Pace, Statements};
-use crate::tree::shown;
 
 /// Runs of one campaign, points times repeats.
 pub(crate) const MOST_RUNS: u64 = 10_000;
@@ -137,10 +135,10 @@ impl SweptAxis {
                 for send in model.sends.iter_mut().filter(|send| self.covers(send.flow)) {
                     match value {
                         Value::Payload(value) => {
-                            (send.payload, send.of_frame) = (Some(value.clone()), false);
+                            (send.written.payload, send.written.of_frame) = (Some(value.clone()), false);
                         }
-                        Value::Period(value) => send.pace = Some(Pace::Period(value.clone())),
-                        Value::Fill(value) => send.fill = Some(value.clone()),
+                        Value::Period(value) => send.written.pace = Some(Pace::Period(value.clone())),
+                        Value::Fill(value) => send.written.fill = Some(value.clone()),
                         _ => {}
                     }
                 }
@@ -151,10 +149,10 @@ impl SweptAxis {
                 }
             }
             Value::Load(value) => {
-                model.injects.iter_mut().for_each(|inject| inject.load = Some(value.clone()));
+                model.injects.iter_mut().for_each(|inject| inject.written.load = Some(value.clone()));
             }
             Value::Burst(value) => {
-                model.injects.iter_mut().for_each(|inject| inject.burst = Some(value.clone()));
+                model.injects.iter_mut().for_each(|inject| inject.written.burst = Some(value.clone()));
             }
             Value::Rate(value) => model.rate = Some(value.clone()),
             Value::Mode(value) => model.switches.forwarding_mode = Some(*value),

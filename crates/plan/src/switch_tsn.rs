@@ -15,31 +15,33 @@ pub const MOST_PORT_ENTRIES: usize = 1_024;
 /// Traffic classes of ports, and when each may send.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortTsn {
-    /// Ports it is for, ascending; empty: those that no other names.
+    /// Ports with these settings, ascending; empty: those that no other settings name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ports: Vec<u16>,
     /// Traffic classes by number, the most urgent last; none: the priorities of the switch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<PortClass>,
-    /// No frame begins for so long before its gate closes; absent: one begins that is through by then.
+    /// Guard band: time before its gate closes in which no frame begins; absent: a frame begins if it ends before the
+    /// closing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guard_band: Option<Span>,
     /// Shortest fragment that is not the last, check sequence included, bytes; absent: 64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shortest_fragment: Option<u16>,
-    /// How long before an entry that holds the MAC it is told; absent: as long as a fragment may take.
+    /// How long before an entry that holds the MAC the MAC is told (holdAdvance); absent: as long as a fragment may
+    /// take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold_advance: Option<Span>,
-    /// The same of one that releases it; absent: not before.
+    /// How long before an entry that releases the MAC the MAC is told (releaseAdvance); absent: not before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub release_advance: Option<Span>,
-    /// Two classes that take turns; there are no gate control lists then.
+    /// Cyclic queuing of two classes, in place of gate control lists; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cyclic: Option<CyclicQueuing>,
     /// Gate control lists in the order they take over; none: every gate is open.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub schedules: Vec<PortSchedule>,
-    /// What streams that enter by these ports have to keep to.
+    /// Filters of streams that enter by these ports.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub filters: Vec<StreamFilter>,
 }
@@ -49,16 +51,17 @@ pub struct PortTsn {
 pub struct PortClass {
     /// Priorities of its frames, ascending.
     pub priorities: Vec<u8>,
-    /// Virtual links whose frames wait in it as well, ascending; those that no class has go before all classes.
+    /// Priorities of virtual links whose frames wait in it as well, ascending; other virtual links go before all
+    /// classes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub virtual_links: Vec<LinkPriority>,
-    /// Bandwidth of a credit-based shaper, of frames with preamble and gap; absent: strict priority.
+    /// Idle slope of its credit-based shaper in bit/s, of frames with preamble and gap; absent: strict priority.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_slope_bps: Option<u64>,
     /// Longest frame that may enter, destination address to FCS; absent: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest_frame: Option<u16>,
-    /// Its frames are sent in fragments where others wait (IEEE Std 802.3-2022, clause 99).
+    /// Whether its frames are sent in fragments where others wait: frame preemption (IEEE Std 802.3-2022, clause 99).
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub preemptable: bool,
     /// Asynchronous shaping of its streams; absent: frames are eligible at once.
@@ -70,14 +73,14 @@ pub struct PortClass {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LinkPriority {
-    /// Of virtual links with priority 0 to 3.
+    /// Virtual links with priority 0 to 3.
     Low,
-    /// Of virtual links with priority 4 to 7.
+    /// Virtual links with priority 4 to 7.
     High,
 }
 
 impl LinkPriority {
-    /// That of a virtual link with this priority.
+    /// The switch priority of a virtual link with this priority.
     pub const fn of(priority: u8) -> Self {
         if priority < 4 { Self::Low } else { Self::High }
     }
@@ -86,9 +89,9 @@ impl LinkPriority {
 /// Asynchronous shaping (IEEE Std 802.1Q-2022, 8.6.11). Frames of flows without a scheduler are eligible at once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AsynchronousShaper {
-    /// How long a frame may wait for its eligibility time; what would wait longer is dropped.
+    /// Longest time that a frame may wait for its eligibility time; a frame that would wait longer is dropped.
     pub longest_residence: Span,
-    /// What flows may send, each at most once.
+    /// Token buckets of flows, at most one for each flow.
     pub schedulers: Vec<FlowScheduler>,
 }
 
@@ -97,18 +100,19 @@ pub struct AsynchronousShaper {
 pub struct FlowScheduler {
     /// The flow.
     pub flow: FlowId,
-    /// Committed information rate, of frames with preamble and gap.
+    /// Committed information rate in bit/s, of frames with preamble and gap.
     pub rate_bps: u64,
-    /// Committed burst size in bytes, likewise.
+    /// Committed burst size in bytes, of frames with preamble and gap.
     pub burst: u32,
 }
 
-/// Two classes that take turns (IEEE Std 802.1Q-2022, Annex T): one sends what the other cycle brought.
+/// Cyclic queuing (IEEE Std 802.1Q-2022, Annex T): two classes take turns, and one sends the frames of the cycle
+/// before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CyclicQueuing {
-    /// The classes.
+    /// Numbers of the two classes.
     pub classes: [u8; 2],
-    /// How long each sends.
+    /// Time for which each class sends.
     pub cycle: Span,
     /// When a cycle begins, by the switch's own clock, after the epoch.
     pub base_time: Span,
@@ -117,32 +121,28 @@ pub struct CyclicQueuing {
 /// A gate control list of a port. Times are of the switch's own clock, after the epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortSchedule {
-    /// When a cycle begins; of a list after the first: when it takes over.
+    /// When a cycle begins; for a list after the first, when it takes over.
     pub base_time: Span,
-    /// How much longer the last cycle before the next list may last.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    /// Time by which the last cycle before the next list may be longer.
+    #[serde(default, skip_serializing_if = "Span::is_zero")]
     pub cycle_extension: Span,
     /// Its entries.
     pub entries: Vec<GateEntry>,
 }
 
-fn is_zero(span: &Span) -> bool {
-    *span == Span::ZERO
-}
-
 impl PortSchedule {
-    /// How long all entries take.
+    /// Length of the cycle: sum of all entries.
     pub fn cycle(&self) -> Span {
         Span::from_picos(self.entries.iter().fold(0, |sum, entry| sum + entry.length.as_picos()))
     }
 
-    /// How long the gate of a class is open in a cycle.
+    /// Time in a cycle for which the gate of a class is open.
     pub fn open_in_cycle(&self, class: usize) -> Span {
         let open = self.entries.iter().filter(|entry| is_open(entry, class));
         Span::from_picos(open.fold(0, |sum, entry| sum + entry.length.as_picos()))
     }
 
-    /// How long it is open at a stretch, at most; `None`: always.
+    /// Longest time for which it is open without interruption; `None`: it is always open.
     pub fn longest_opening(&self, class: usize) -> Option<Span> {
         if self.entries.iter().all(|entry| is_open(entry, class)) {
             return None;

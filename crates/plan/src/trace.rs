@@ -78,7 +78,7 @@ impl Trace {
         &self.0
     }
 
-    /// From the first frame to the last.
+    /// Time from the first frame to the last.
     pub fn span(&self) -> Span {
         self.0.last().map_or(Span::ZERO, |last| last.after)
     }
@@ -88,7 +88,7 @@ impl Trace {
         self.0.iter().map(|frame| frame.length).max().unwrap_or(0)
     }
 
-    /// As text.
+    /// The trace as text: `gap:length` of each frame, repeated ones with `*times`.
     pub fn to_text(&self) -> String {
         let mut text = String::new();
         let mut before = Span::ZERO;
@@ -113,7 +113,7 @@ impl Trace {
         text
     }
 
-    /// From text.
+    /// The trace of a text as [`to_text`](Self::to_text) writes it.
     ///
     /// # Errors
     /// See [`TraceError`].
@@ -151,20 +151,21 @@ impl<'de> Deserialize<'de> for Trace {
     }
 }
 
-/// How a trace is sent.
+/// The replay of a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Replay {
-    /// The capture as the test names it.
+    /// Path of the capture, as the test names it.
     pub file: String,
-    /// What it holds.
+    /// The recorded frames, as text: `gap:length`, each repeated `*times`.
     pub trace: Trace,
-    /// How fast, in millionths of the captured pace.
+    /// Speed relative to the capture, in parts per million.
     pub speed_ppm: u64,
-    /// How often.
+    /// Number of repetitions.
     pub loops: u32,
-    /// From the last frame of a loop to the first of the next.
+    /// Time from the last frame of a loop to the first of the next.
     pub loop_gap: Span,
-    /// Frames shorter than this are sent this long: what holds the probe header and the transmit time.
+    /// Shortest frame sent, in bytes: shorter ones of the capture are extended to hold the probe header and the
+    /// transmit time.
     pub least: u16,
 }
 

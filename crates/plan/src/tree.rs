@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::diagnostic::Place;
+use crate::diagnostic::{Place, shown};
+use crate::language::naming_attribute;
 
 /// An element of a test file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,32 +24,6 @@ pub struct Element {
     /// Child elements in the order of the file.
     #[serde(default)]
     pub children: Vec<Element>,
-}
-
-/// The attribute by which a person recognises an element.
-fn naming_attribute(tag: &str) -> Option<&'static str> {
-    Some(match tag {
-        "test" | "end-system" | "switch" | "hub" | "host-model" => "name",
-        "receive-buffer" => "class",
-        "stack" => "protocol",
-        "link" => "between",
-        "vlan" => "id",
-        "temperature" => "at",
-        "window" => "port",
-        "bit-errors" | "loss" | "duplicate" | "delay" | "corrupt" | "wrong-length" | "cut" => "link",
-        "babble" => "flow",
-        "restart" => "switch",
-        "traffic-class" => "number",
-        "classify" | "ingress" => "flow",
-        "flow" => "id",
-        "send" | "replay" | "receive" | "relay" => "flow",
-        "inject" | "remote-log" | "capture" | "step-clock" => "on",
-        "fault" => "kind",
-        "axis" => "of",
-        "limit" => "measure",
-        "repeat" => "times",
-        _ => return None,
-    })
 }
 
 impl Element {
@@ -71,13 +46,4 @@ impl Element {
         };
         Place { line: self.line, element: element.into() }
     }
-}
-
-/// A value fit for a message: at most 40 characters and no control characters.
-pub(crate) fn shown(value: &str) -> String {
-    let mut text: String = value.chars().take(40).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if value.chars().nth(40).is_some() {
-        text.push('…');
-    }
-    text
 }

@@ -8,7 +8,7 @@ use crate::campaign::{Protocol, VlanTag};
 /// Bytes of the probe header, the first part of every payload.
 pub const PROBE_HEADER: u32 = bytes(probe::LEN);
 /// Largest payload of an Ethernet frame (IEEE 802.3-2022, 3.2.7).
-pub const MTU: u32 = 1_500;
+pub const MTU: u32 = bytes(ethernet::MAX_PAYLOAD_LEN);
 /// UDP port of every access point: outside the ranges hosts give to outgoing connections.
 pub const PROBE_PORT: u16 = 61_188;
 /// UDP port of what no receiver is asked to read: background load and logs (RFC 863).
@@ -17,7 +17,7 @@ const IP_UDP: u32 = bytes(layout::DATAGRAM_HEADER_LEN);
 const SEQUENCE_NUMBER: u32 = bytes(arinc664::SEQUENCE_LEN);
 const SMALLEST_FRAME: u32 = bytes(ethernet::MIN_FRAME_LEN);
 /// Destination, source, EtherType and FCS.
-const ETHERNET: u32 = bytes(ethernet::HEADER_LEN + ethernet::FCS_LEN);
+const ETHERNET: u32 = bytes(ethernet::FRAME_OVERHEAD);
 const TAG: u32 = bytes(vlan::TAG_LEN);
 /// On the wire but not in the frame.
 pub(crate) const AROUND_FRAME: u32 = bytes(ethernet::WIRE_OVERHEAD);

@@ -846,7 +846,7 @@ class PtpClock(Part):
     """Which."""
     priority1: int | None = None
     """Compared first where a grandmaster is chosen; the least wins. 0 to 254, not for slave-only. Default:
-    128; with gptp 246.
+    128; with gptp 246 (IEEE Std 1588-2019, I.3.2; IEEE Std 802.1AS-2020, 8.6.2.1).
     """
     priority2: int | None = None
     """Compared among clocks that are as good; the least wins. Not for slave-only. Default: 128; with gptp

@@ -1,19 +1,22 @@
-"""The schema of the test language, as a validator and as a description of itself.
+"""The schema of the test language as a validator, and the declaration of the language in `crates/plan` it is made from.
 
-The XSD file is made from the declaration of the language in `crates/plan`. Messages, the reference page and tests read
-it through `declarations()`, so none of them can know an attribute the schema does not.
+Messages, the reference page and tests read `declarations()`, so none of them can know an attribute that the language
+does not have.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from lxml import etree
+
+from wiregauge._native import language
 
 NAMESPACE = "urn:wiregauge:test:2"
 _XS = "{http://www.w3.org/2001/XMLSchema}"
@@ -21,7 +24,7 @@ _XS = "{http://www.w3.org/2001/XMLSchema}"
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """An attribute as the schema declares it."""
+    """An attribute as the language declares it."""
 
     name: str
     type: str
@@ -32,9 +35,11 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """An element as the schema declares it."""
+    """An element as the language declares it."""
 
     name: str
+    named_by: str | None
+    """The attribute by which a message tells it from others of its kind."""
     documentation: str
     attributes: dict[str, Attribute]
     children: dict[str, tuple[int, int | None]]
@@ -136,38 +141,18 @@ def _documentation(node: etree._Element) -> str:
 @lru_cache(maxsize=1)
 def declarations() -> dict[str, Declaration]:
     """Every element of the language by name, in the order of the schema."""
-    return {_text(node, "name"): _declaration(node) for node in _document().findall(f"{_XS}element")}
+    return {element["name"]: _declaration(element) for element in json.loads(language())["elements"]}
 
 
-def _declaration(node: etree._Element) -> Declaration:
-    attributes = {}
-    for attribute in _attributes(node):
-        attributes[_text(attribute, "name")] = Attribute(
-            name=_text(attribute, "name"),
-            type=_text(attribute, "type"),
-            required=attribute.get("use") == "required",
-            default=attribute.get("default"),
-            documentation=_documentation(attribute),
-        )
-    children: dict[str, tuple[int, int | None]] = {}
-    any_of = False
-    for group in node.iterfind(f"{_XS}complexType/*"):
-        if group.tag not in (f"{_XS}all", f"{_XS}choice", f"{_XS}sequence"):
-            continue
-        is_choice = group.tag == f"{_XS}choice"
-        any_of = is_choice and group.get("minOccurs", "1") != "0"
-        for child in group.iterfind(f"{_XS}element"):
-            least = 0 if is_choice else int(child.get("minOccurs", "1"))
-            most = group.get("maxOccurs", "1") if is_choice else child.get("maxOccurs", "1")
-            children[_text(child, "ref")] = (least, None if most == "unbounded" else int(most))
-    return Declaration(_text(node, "name"), _documentation(node), attributes, children, any_of)
-
-
-def _attributes(node: etree._Element) -> Iterator[etree._Element]:
-    yield from node.iterfind(f"{_XS}complexType/{_XS}attribute")
-    for shared in node.iterfind(f"{_XS}complexType/{_XS}attributeGroup"):
-        group = f"{_XS}attributeGroup[@name='{_text(shared, 'ref')}']/{_XS}attribute"
-        yield from _document().iterfind(group)
+def _declaration(element: dict[str, Any]) -> Declaration:
+    return Declaration(
+        name=element["name"],
+        named_by=element["named_by"],
+        documentation=element["documentation"],
+        attributes={one["name"]: Attribute(**one) for one in element["attributes"]},
+        children={part["name"]: (part["least"], part["most"]) for part in element["parts"]},
+        any_of_children=element["least"] > 0,
+    )
 
 
 @lru_cache(maxsize=1)

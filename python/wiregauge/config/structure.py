@@ -25,43 +25,6 @@ from wiregauge.config.schema import (
     value_types,
 )
 
-_NAMED_BY = {
-    "test": "name",
-    "end-system": "name",
-    "switch": "name",
-    "hub": "name",
-    "host-model": "name",
-    "receive-buffer": "class",
-    "stack": "protocol",
-    "vlan": "id",
-    "temperature": "at",
-    "window": "port",
-    "path": "via",
-    "link": "between",
-    "flow": "id",
-    "send": "flow",
-    "replay": "flow",
-    "receive": "flow",
-    "relay": "flow",
-    "inject": "on",
-    "remote-log": "on",
-    "capture": "on",
-    "bit-errors": "link",
-    "loss": "link",
-    "duplicate": "link",
-    "delay": "link",
-    "corrupt": "link",
-    "wrong-length": "link",
-    "cut": "link",
-    "babble": "flow",
-    "restart": "switch",
-    "step-clock": "on",
-    "fault": "kind",
-    "axis": "of",
-    "limit": "measure",
-    "repeat": "times",
-}
-
 
 def local(node: etree._Element) -> str:
     """Name of an element without its namespace."""
@@ -83,8 +46,9 @@ def described(node: etree._Element) -> str:
 
 
 def naming_attribute(tag: str) -> str | None:
-    """The attribute by which a person recognises an element."""
-    return _NAMED_BY.get(tag)
+    """The attribute by which a message tells an element from others of its kind; None for an unknown element."""
+    declared = declarations().get(tag)
+    return None if declared is None else declared.named_by
 
 
 def recognised(tag: str, value: str) -> str:

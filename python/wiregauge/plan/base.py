@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import threading
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 import msgspec
 
-__all__ = ["FlowId", "NodeIndex", "Picoseconds", "Plan", "Variant", "convert", "written"]
+__all__ = ["FlowId", "NodeIndex", "Picoseconds", "Plan", "Protocol", "Variant", "convert", "written"]
 
 T = TypeVar("T")
 Picoseconds = int
 NodeIndex = Annotated[int, msgspec.Meta(ge=0, le=0xFFFF)]
 FlowId = Annotated[int, msgspec.Meta(ge=1, le=65_534)]
+Protocol = Literal["udp", "raw", "be", "rc", "tt"]
 
 
 class Plan(msgspec.Struct, frozen=True, omit_defaults=True):

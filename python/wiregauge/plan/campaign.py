@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from wiregauge import _native
-from wiregauge.plan.base import FlowId, NodeIndex, Picoseconds, Plan, convert, written
+from wiregauge.plan.base import FlowId, NodeIndex, Picoseconds, Plan, Protocol, convert, written
 from wiregauge.plan.clusters import Cluster
 from wiregauge.plan.network import Attachment, Network, NetworkId, Switch, SwitchChange
 from wiregauge.plan.ptp import PtpDomain
@@ -45,8 +45,6 @@ __all__ = [
     "plain",
 ]
 
-Protocol = Literal["udp", "raw", "be", "rc", "tt"]
-
 
 class PlanError(ValueError):
     """The text is no plan; the message says what is wrong with it."""
@@ -60,13 +58,23 @@ class Synchronise(Plan, frozen=True, kw_only=True):
     """Synchronisation and comparison of the clocks of end systems."""
 
     reference: NodeIndex
+    """The end system whose clock the others are compared with."""
     asymmetry: Picoseconds | None = None
+    """Largest difference between the fixed delays of the two directions between two end systems; None: not
+    stated.
+    """
     max_offset: Picoseconds | None = None
+    """Largest permitted offset of a clock; None: no limit."""
     on_failure: Literal["grade", "refuse"] = written("grade")
+    """What happens if a clock exceeds the limit."""
     wait: Picoseconds
+    """Time before a run in which clocks must come within the limit."""
     exchange: Picoseconds | None = None
+    """Time between two exchanges with each end system; None without exchanges."""
     ptp: Ptp | None = None
+    """Settings of linuxptp on every end system; None: it does not run."""
     chrony: bool = written(False)
+    """Whether the state of chrony, which runs already, is watched."""
 
     @property
     def refuse(self) -> bool:
@@ -88,42 +96,65 @@ class Ptp(Plan, frozen=True):
     """The Precision Time Protocol through linuxptp."""
 
     timestamps: Literal["hardware", "software"]
+    """Where timestamps are taken."""
     steer: bool
+    """Whether clocks are set and steered; otherwise they are only compared."""
     interval: Picoseconds
+    """Time between two Sync messages, a power of two of a second."""
     kp_thousandths: int
+    """Proportional constant of phc2sys, in thousandths."""
     ki_thousandths: int
+    """Integral constant of phc2sys, in thousandths."""
     domain: int = written(0)
+    """Number of the PTP domain."""
     transport: Literal["l2", "udp"] = written("l2")
+    """What carries PTP frames."""
     delay: Literal["e2e", "p2p"] = written("e2e")
+    """How delays are measured."""
 
 
 class Axis(Plan, frozen=True):
     """One swept parameter, its values as written."""
 
     of: str
+    """What is swept: `payload`, `load`, `protocol`, `period`, …"""
     values: tuple[str, ...]
+    """The values as written, in the order of the file."""
 
 
 class VlanTag(Plan, frozen=True):
     """802.1Q tag."""
 
     id: int
+    """VLAN identifier, 1 to 4094 (0: priority-tagged)."""
     priority: int
+    """Priority code point, 0 to 7."""
 
 
 class VirtualLink(Plan, frozen=True):
     """The contract of a rate-constrained flow (ARINC 664 part 7)."""
 
     id: int
+    """Number of the virtual link: the last two bytes of the destination address."""
     bag: Picoseconds
     lmax: int
     sub_links: int
+    """Sub-virtual-links, 1 to 4."""
     queue: int
+    """Capacity of each sub-virtual-link, in frames."""
     skew_max: Picoseconds
+    """Longest time between two copies of a frame at which the second is removed."""
     redundancy_management: bool
+    """Whether second copies are removed."""
     jitter: Picoseconds
+    """Jitter that a switch allows the virtual link at an input port."""
     priority: int = written(4)
+    """Priority at switches with strict priorities: 0 to 3 use the lower, 4 to 7 the upper of the two queues
+    for virtual links, which go before all others. The frames carry no tag.
+    """
     number_within: bool = False
+    """Whether the sequence number is the last byte of the payload: frames are then as long as those of UDP.
+    """
 
     @property
     def switch_priority(self) -> LinkPriority:
@@ -135,29 +166,43 @@ class TtWindow(Plan, frozen=True):
     """A window of one egress port; it repeats with the flow's period."""
 
     at: Attachment
+    """The port."""
     offset: Picoseconds
+    """When the window first opens, less than the period."""
     length: Picoseconds
+    """How long the window is open."""
 
 
 class TtReception(Plan, frozen=True):
     """The expected arrival of a time-triggered frame at a receiver."""
 
     at: Attachment
+    """The port at which the frame arrives."""
     offset: Picoseconds
+    """The instant of reception, less than the period."""
 
 
 class TimeTriggered(Plan, frozen=True, kw_only=True):
     """The schedule of a time-triggered flow (SAE AS6802)."""
 
     id: int
+    """Critical-traffic identifier: the last two bytes of the destination address."""
     period: Picoseconds
+    """Time between two dispatches."""
     offset: Picoseconds
+    """Instant of the first dispatch, less than the period."""
     longest_frame: int
+    """Longest frame, destination address to FCS, in bytes."""
     queue: int | None = None
+    """Messages that wait at the sender for their dispatch; None: only the last one."""
     windows: tuple[TtWindow, ...]
+    """Windows of the egress ports on its routes, the sender's own port first."""
     early: Picoseconds
+    """How long before the planned instant of reception a frame is accepted."""
     late: Picoseconds
+    """How long after the planned instant of reception a frame is accepted."""
     receptions: tuple[TtReception, ...]
+    """Planned instants at which the last bit of a frame is in, by receiver."""
 
 
 class AddressEnds(Plan, frozen=True):
@@ -178,56 +223,85 @@ class Addresses(Plan, frozen=True):
     """Addresses a flow's frames carry in place of those of its end systems."""
 
     mac: AddressEnds = AddressEnds()
+    """MAC addresses."""
     macs: PortEnds = PortEnds()
     """Number of MAC addresses that messages take in turn, from `mac` on."""
     ipv4: AddressEnds = AddressEnds()
+    """IPv4 addresses."""
     port: PortEnds = PortEnds()
+    """UDP ports."""
 
 
 class LatentErrors(Plan, frozen=True):
     """Latent error detection (IEEE Std 802.1CB, 7.4.4)."""
 
     paths: int
+    """Member streams (frerSeqRcvyLatentErrorPaths), at least 2."""
     difference: int
+    """Missing or surplus copies beyond which there is an error (frerSeqRcvyLatentErrorDifference)."""
     period: Picoseconds
+    """Time between two tests (frerSeqRcvyLatentErrorPeriod), more than zero."""
     reset_period: Picoseconds
+    """Time between two resets (frerSeqRcvyLatentResetPeriod), more than zero."""
 
 
 class Frer(Plan, frozen=True, kw_only=True):
     """Frame replication and elimination (IEEE Std 802.1CB); the flow's routes are those of its member streams."""
 
     replicate_at: NodeIndex
+    """Node that numbers and copies its frames: its sender, or a switch that all routes pass before they part.
+    """
     eliminate_at: NodeIndex
+    """Node that removes the copies: its receiver, or a switch that all routes pass after they met."""
     intermediate: bool = False
-    """Whether switches on the way remove copies where paths meet and make them where paths part."""
+    """Whether switches on the way remove copies where routes meet and make them where routes part, so that
+    each link carries one copy.
+    """
     history_length: int | None = None
-    """Length of the history for vector recovery; None: match recovery."""
+    """Length of the history of vector recovery, in sequence numbers; None: match recovery."""
     reset: Picoseconds
+    """Time without a passed frame after which any sequence number is accepted."""
     individual: Literal["match", "vector"] | None = None
+    """Algorithm of individual recovery within each member stream; None: there is none."""
     latent_errors: LatentErrors | None = None
+    """Latent error detection; None: there is none."""
 
 
 class Flow(Plan, frozen=True, kw_only=True, rename={"from_": "from"}):
     """A stream of numbered messages from one end system to one or several others."""
 
     id: FlowId
+    """Number of the flow."""
     protocol: Protocol
+    """The protocol that carries it."""
     from_: NodeIndex
+    """Sending end system."""
     to: NodeIndex
+    """Receiving end system; the first of them where the flow is multicast."""
     also_to: tuple[NodeIndex, ...] = ()
+    """The others of a multicast flow, in the order of the file."""
     deadline: Picoseconds | None
+    """Age at the application beyond which a message is late; None: no message is late."""
     vlan: VlanTag | None
+    """802.1Q tag of its frames."""
     dscp: int = 0
+    """Differentiated services code point of its IPv4 packets (RFC 2474), 0 to 63."""
     routes: tuple[Route, ...]
-    """Routes to each receiver on each of its networks."""
+    """Routes to each receiver on each of its networks: network A first, receivers in their order. A loopback
+    has none. With `frer` those of its member streams.
+    """
     network: NetworkId | None = "A"
     """The network that carries it; None: both, each frame is sent on A and on B."""
     virtual_link: VirtualLink | None = None
+    """Contract of a rate-constrained flow."""
     schedule: TimeTriggered | None = None
+    """Schedule of a time-triggered flow."""
     frer: Frer | None = None
+    """Where its frames are copied and the copies removed; None: nowhere."""
     addresses: Addresses = Addresses()
+    """Addresses its frames carry in place of those of its end systems."""
     exchange: bool = False
-    """Compares clocks; no flow under test."""
+    """Two-way exchange that compares clocks; no flow under test."""
 
     @property
     def is_loopback(self) -> bool:
@@ -254,25 +328,45 @@ class Run(Plan, frozen=True, kw_only=True, dict=True):
     """One point of the sweep, once."""
 
     index: int
+    """Position in `Campaign.runs`."""
     point: dict[str, str]
+    """The axis values of this run, as written; empty without a sweep."""
     repeat: int
+    """0-based number of the repeat."""
     seed: int
+    """Seed of this run, derived from the campaign's."""
     link_rate_bps: int | None = None
+    """Rate of every link in bit/s, where the sweep sets it; None: each link has its own."""
     switches: SwitchChange = SwitchChange()
+    """Settings of switches that the sweep changes."""
     warm_up: Picoseconds
+    """Time before the measured part. Messages sent in it are marked and excluded from every measure."""
     duration: Picoseconds
+    """Length of the measured part."""
     drain: Picoseconds
+    """Wait for frames in flight after the last planned send."""
     flows: tuple[Flow, ...]
+    """Flows with the axis values applied."""
     sends: tuple[Send, ...]
+    """Sender tasks."""
     receives: tuple[Receive, ...]
+    """Receiver tasks."""
     relays: tuple[Relay, ...]
+    """Relay tasks."""
     injects: tuple[Inject, ...]
+    """Background load."""
     remote_logs: tuple[RemoteLog, ...] = ()
+    """Remote logging tasks."""
     captures: tuple[Capture, ...] = ()
+    """Capture tasks."""
     link_faults: tuple[LinkFault, ...] = ()
+    """Faults of links."""
     incidents: tuple[Incident, ...] = ()
+    """Events in the network at stated instants, ascending."""
     clusters: tuple[Cluster, ...] = ()
+    """Clusters that synchronise by SAE AS6802."""
     ptp_domains: tuple[PtpDomain, ...] = ()
+    """Domains of clocks that synchronise by PTP."""
 
     @cached_property
     def send_of(self) -> dict[int, Send]:
@@ -315,27 +409,44 @@ class Limit(Plan, frozen=True):
     """A limit on a measure; `value` in ns, messages, bit/s or (loss) as a share of 1. No flow: all."""
 
     flow: FlowId | None
+    """The flow it judges; None: all flows."""
     measure: str
+    """Name of the measure, for example `latency.p99` or `lost`."""
     bound: Literal["at-most", "at-least"]
+    """Whether `value` is the largest or the smallest allowed."""
     value: float
+    """The limit in the measure's base unit: ns, messages, bit/s, one per second, or a share of 1."""
     written: str
+    """The limit as written."""
     line: int
+    """Line in the test file; 0 when built in code."""
 
 
 class Campaign(Plan, frozen=True, kw_only=True):
     """A whole test: one network and the runs its sweep expands to."""
 
     schema: int
+    """`PLAN_SCHEMA` of the writer."""
     name: str
+    """Name of the test."""
     seed: int
+    """Seed every random choice of the campaign derives from."""
     bench: Literal["sim", "netns", "lab"] = written("sim")
+    """The bench it runs on, unless the command line names one."""
     network: Network
+    """The network under test."""
     synchronise: Synchronise | None = None
+    """How the clocks of its end systems are kept together and compared."""
     axes: tuple[Axis, ...]
+    """Swept parameters in the order of the file; empty for a single run."""
     repeats: int
+    """How often each point is measured."""
     runs: tuple[Run, ...]
+    """The runs, points in the order of the axes (the last axis fastest), repeats innermost."""
     limits: tuple[Limit, ...]
+    """Limits the measures are judged against."""
     warnings: tuple[str, ...]
+    """What is allowed but worth knowing, one sentence each."""
 
     @property
     def planned_s(self) -> float:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Final, Literal
 
-from wiregauge.plan.base import NodeIndex, Picoseconds, Plan, Variant, written
+from wiregauge.plan.base import NodeIndex, Picoseconds, Plan, Protocol, Variant, written
+from wiregauge.plan.ethernet import GAP
 from wiregauge.plan.tsn import HostTsn, PortTsn
 
 __all__ = [
@@ -45,7 +46,9 @@ class HostCost(Plan, frozen=True):
     """Thread time that handing over a frame takes."""
 
     fixed: Picoseconds
+    """Time for any frame."""
     per_byte: Picoseconds
+    """Additional time for each byte, destination address to FCS."""
 
 
 class EachFrame(Variant, frozen=True, tag="each-frame"):
@@ -56,19 +59,23 @@ class Coalesced(Variant, frozen=True, tag="coalesced"):
     """Interrupts after a number of frames, or when the first has waited for a time."""
 
     frames: int
+    """Frames that raise it at once; at least 1."""
     wait: Picoseconds
+    """Longest wait of the first."""
 
 
 class Polled(Variant, frozen=True, tag="polled"):
     """Reading of frames at the multiples of a period."""
 
     period: Picoseconds
+    """The period; positive."""
 
 
 class Spaced(Variant, frozen=True, tag="spaced"):
     """Interrupts on arrival, with a least spacing."""
 
     spacing: Picoseconds
+    """Least time between interrupts. 0: whenever the driver is idle."""
 
 
 class Adaptive(Variant, frozen=True, tag="adaptive"):
@@ -79,42 +86,72 @@ class ReceiveBuffer(Plan, frozen=True):
     """The buffer that holds received frames of a class until they are read."""
 
     slots: int
+    """Capacity in frames, the one being read among them; at least 1."""
     fifo_bytes: int | None = None
+    """Capacity of the byte FIFO in front of the slots, destination address to FCS; at least a longest frame.
+    `None`: frames enter the slots directly.
+    """
 
 
 class Stack(Plan, frozen=True):
     """Cost of a protocol's path through the operating system."""
 
-    protocol: str
+    protocol: Protocol
+    """The protocol."""
     transmit: HostCost
+    """Time from the application's call to the frame in the egress queue."""
     receive: HostCost
+    """Time from the lane's first look at a frame until the application has it."""
 
 
 class Distribution(Plan, frozen=True):
     """Times drawn at random: share of draws (ppm) that are not above a time."""
 
     quantiles: tuple[tuple[int, Picoseconds], ...]
+    """Share of draws that are not above (parts per million) and the time; both ascending, the first share 0
+    and the last 1 000 000. One entry: always that time. None: always zero.
+    """
 
 
 class HostModel(Plan, frozen=True):
     """Model of everything between an application and the wire."""
 
     transmit: HostCost
+    """Time from the application's call to the egress queue."""
     receive: HostCost
+    """Time from the woken thread to the application."""
     interface_delay: Picoseconds
+    """Time from the driver to the first bit on the wire."""
     interrupt_latency: Picoseconds
+    """Time from the interrupt, or the poll, until the driver reads the ring."""
     interrupts: EachFrame | Coalesced | Polled | Spaced | Adaptive
+    """When the interface interrupts the host for received frames."""
     send_wake_up: Distribution
+    """Latency of waking a sender."""
     receive_wake_up: Distribution
+    """Latency of waking the receiving thread."""
     relay_wake_up: Distribution
+    """Latency of waking a relay task behind its queue."""
     backlog: int
+    """Capacity between applications and the egress queue, in messages."""
     ring: int
+    """Capacity of the receive ring, in frames."""
     egress_bytes: int
+    """Capacity of the egress queue, in bytes."""
     receives_load: bool = False
+    """Whether background load that comes passes ring, interrupts and reader like any frame; otherwise the
+    interface discards it.
+    """
     card_read: HostCost | None = None
+    """Processor time for reading a frame from the card; None: the card writes frames to memory."""
     receive_buffers: tuple[ReceiveBuffer, ReceiveBuffer, ReceiveBuffer] | None = None
+    """Receive buffers of time-triggered, rate-constrained and best-effort frames; None: one ring for all."""
     interface_receive_delay: Picoseconds = 0
+    """Time from the last bit on the wire to the frame in the ring."""
     stacks: tuple[Stack, ...] = ()
+    """Protocols whose path through the operating system has costs of its own, each once; others have
+    `transmit` and `receive`.
+    """
 
     @property
     def takes_no_time(self) -> bool:
@@ -136,21 +173,25 @@ class EndSystem(Variant, frozen=True, tag="end-system"):
     """Sends, receives and relays messages; one agent runs on it."""
 
     host: HostModel | None = None
-    """Always written; older plans have none."""
+    """What lies between its applications and the wire, where the bench has to imitate it."""
 
 
 class Capacity(Plan, frozen=True):
     """Capacity of a buffer."""
 
     bytes: int
+    """Greatest occupancy in bytes of frames, destination address to FCS."""
     frames: int | None = None
+    """Greatest number of frames; `u32.MAX`: unlimited."""
 
 
 class VlanPorts(Plan, frozen=True):
     """A VLAN and the ports that carry it."""
 
     id: int
+    """VLAN identifier, 1 to 4094; 0 for untagged and priority-tagged frames."""
     ports: tuple[int, ...]
+    """Port numbers, ascending."""
 
 
 class Raster(Plan, frozen=True):
@@ -164,95 +205,146 @@ class Timestamps(Plan, frozen=True, kw_only=True):
     """Errors of the timestamps of a simulated node."""
 
     application_error: Distribution | None = None
+    """Error of a timestamp that an application takes."""
     driver_error: Distribution | None = None
+    """Error of a timestamp that the driver takes."""
     wire_error: Distribution | None = None
+    """Error of a timestamp that the interface, or the port of a switch, takes."""
     read_cost: Distribution | None = None
+    """Time that an application takes to read its clock: a message leaves, and a reception is known, later by
+    it.
+    """
     subtract_read_cost: bool = False
+    """Whether the least read cost is subtracted from every timestamp of an application."""
 
 
 class HostEvent(Plan, frozen=True, kw_only=True):
     """Something a simulated host does now and then."""
 
     period: Picoseconds
+    """Time from the beginning of one event to that of the next."""
     offset: Picoseconds = written(0)
+    """When the first event begins, after the epoch."""
     duration: Picoseconds
+    """Duration of each event."""
     latency: Distribution
+    """Latency that it adds to a thread that is woken meanwhile; with a ramp, at its beginning."""
     ramp_to: Picoseconds | None = None
+    """Latency at its end, to which it rises or falls evenly; None: no ramp."""
     threads: Literal["both", "send", "receive"] = written("both")
+    """The threads it holds up."""
 
 
 class OwnFrames(Plan, frozen=True, kw_only=True):
     """Frames that a simulated switch sends by itself."""
 
     period: Picoseconds
+    """Time between two frames of a port."""
     offset: Picoseconds = written(0)
+    """When the first frame is sent, after the epoch."""
     length: int
+    """Length of a frame, destination address to FCS, in bytes."""
     priority: int
+    """Priority of the frames at the output port, 0 to 7."""
     ports: tuple[int, ...] = ()
+    """Ports that send them, ascending; empty: all that have a link."""
 
 
-class AddressTable(Plan, frozen=True):
+class AddressTable(Plan, frozen=True, kw_only=True):
     """The address table of a learning switch."""
 
     entries: int
+    """Number of addresses that it holds."""
     entry_time: Picoseconds = 0
-    ageing: Picoseconds = 0
+    """Time to enter an address; meanwhile no other is learnt."""
+    ageing: Picoseconds
+    """Time after which an address that is not seen is forgotten."""
 
 
 class FrameLengths(Plan, frozen=True):
     """Lengths of frames that a switch takes, in bytes; tags are not counted in the longest."""
 
     shortest: int
+    """Shortest frame accepted, in bytes."""
     longest: int
+    """Longest frame accepted, in bytes without tags (IEEE Std 802.3-2022, 4.2.7.1: maxBasicFrameSize,
+    qTagPrefixSize).
+    """
 
 
 class Switch(Variant, frozen=True, kw_only=True, tag="switch"):
     """Forwards frames."""
 
     kind: Literal["cots", "arinc664", "mixed-criticality"]
+    """Kind of switch, which says what it forwards by."""
     forwarding_mode: ForwardingMode = written("store-and-forward")
+    """When it forwards."""
     processing_delay: Picoseconds = written(0)
+    """Processing delay: from the last bit in (cut-through: the last bit of the header) to the earliest first
+    bit out.
+    """
     drawn_delay: Distribution | None = None
-    """Distribution from which the processing delay of each frame is drawn; None: `processing_delay`."""
+    """Distribution that the processing delay of each frame is drawn from; None: it is `processing_delay`."""
     mixed_rate_delay: Picoseconds = 0
+    """Additional delay of a frame between ports of different rates."""
     frame_lengths: FrameLengths | None = None
-    """Limits of frame lengths; None: those of the standard."""
+    """Lengths of frames that it accepts, others are dropped at the input port; None: those of the standard.
+    """
     own_frames: tuple[OwnFrames, ...] = ()
+    """Frames that it sends by itself."""
     learning: bool = written(False)
+    """Whether addresses are learnt; otherwise the routes of all flows are entered before the run."""
     address_table: AddressTable | None = None
+    """The table of learnt addresses; None: without a limit."""
     strict_priority: bool = written(False)
+    """Whether an output port has a queue for each of the eight priorities; otherwise it has one for all."""
     port_buffer: Capacity
+    """Capacity of each output port."""
     queue_buffer: Capacity | None = None
+    """Capacity of each queue of a port; None: that of the port."""
     shared_buffer: Capacity | None = None
+    """Capacity of all ports together; None: unlimited."""
     vlans: tuple[VlanPorts, ...] = ()
+    """VLANs and the ports that carry them; empty: tags are ignored."""
     policing: Policing = written("bytes")
+    """How virtual links are policed."""
     integration: Integration = written("timely-block")
+    """How time-triggered frames are protected from other frames."""
     raster: Raster | None = None
+    """Alternating slots for time-triggered and other frames; None: none."""
     tsn: tuple[PortTsn, ...] = ()
-    """Traffic classes of its ports, each port in one of them at most."""
+    """Traffic classes, shapers and gates of its ports, each port in one of them at most."""
 
 
 class Hub(Variant, frozen=True, tag="hub"):
     """Repeats bits on a shared half-duplex medium."""
 
     delay: Picoseconds
+    """From a bit in to the bit out."""
 
 
 class TemperatureStep(Plan, frozen=True):
     """A change of drift."""
 
     at: Picoseconds
+    """When it happens, after the epoch."""
     drift_ppb: int
+    """Change of the drift, in parts per billion."""
 
 
 class Clock(Plan, frozen=True):
     """A clock that the test makes imperfect."""
 
     offset: Picoseconds = written(0)
+    """Reading at the epoch."""
     drift_ppb: int = written(0)
+    """Drift in parts per billion; positive: too fast."""
     wander_ppb: int = written(0)
+    """Standard deviation of the change of drift from one second to the next, in parts per billion."""
     granularity: Picoseconds = written(1)
+    """Resolution of its readings."""
     temperature: tuple[TemperatureStep, ...] = ()
+    """Changes of drift by temperature, ascending in time."""
 
     def error_bound_ns(self, length_ns: float) -> float:
         """The most it can be off within `length_ns` of its epoch: without wander exactly, with it at three sigma."""
@@ -271,21 +363,27 @@ class Node(Plan, frozen=True):
     """An end system, a switch or a hub."""
 
     name: str
+    """Name in the test file."""
     kind: EndSystem | Switch | Hub
+    """What it is."""
     mac: tuple[int, ...]
+    """MAC address; locally administered, derived from the node's index."""
     ipv4: tuple[int, ...]
+    """IPv4 address in 198.18.0.0/15, the range RFC 2544 reserves for benchmarks."""
     clock: Clock | None = None
-    """The model of its clock; None: a perfect one."""
+    """Its clock; a perfect one where the test gives none."""
     tsn: HostTsn | None = None
-    """TSN settings of its interface, of an end system."""
+    """TSN settings of the interface of an end system."""
     line_drift_ppb: int = 0
-    """Frequency error of a simulated node's line clocks, ppb; positive: too fast."""
-    interframe_gap: int = 12
-    """The least gap that its interfaces leave behind a frame, in bytes."""
+    """Frequency error of the oscillator of its interfaces in parts per billion; positive: its lines send
+    faster.
+    """
+    interframe_gap: int = GAP
+    """Least gap that its interfaces leave behind a frame, in bytes."""
     timestamps: Timestamps | None = None
-    """The model of its timestamps; None: exact."""
+    """Errors of its timestamps in simulation; None: they are exact."""
     events: tuple[HostEvent, ...] = ()
-    """Events of its simulated host."""
+    """Recurring events of its simulated host."""
 
     @property
     def is_end_system(self) -> bool:
@@ -297,16 +395,22 @@ class Attachment(Plan, frozen=True, order=True):
     """A port of a node, counted from 1."""
 
     node: NodeIndex
+    """The node."""
     port: int
+    """Its port, counted from 1. An end system has port 1, and port 2 where it is on both networks."""
 
 
 class Link(Plan, frozen=True):
     """A link between two ports."""
 
     ends: tuple[Attachment, Attachment]
+    """Its two ends."""
     rate_bps: int
+    """Bit rate on the wire, each direction; half duplex at a hub."""
     delay: Picoseconds
+    """Propagation delay, one way."""
     network: NetworkId = written("A")
+    """The redundant network it belongs to."""
 
     @property
     def nodes(self) -> tuple[int, int]:
@@ -318,8 +422,11 @@ class SwitchChange(Plan, frozen=True):
     """Switch settings that a sweep changes."""
 
     forwarding_mode: ForwardingMode | None = None
+    """Forwarding mode of every switch."""
     policing: Policing | None = None
+    """Policing of every switch that knows virtual links."""
     integration: Integration | None = None
+    """Integration of every mixed-criticality switch."""
 
     def items(self) -> Iterator[tuple[str, str]]:
         """Name and new value of each changed setting."""
@@ -331,7 +438,9 @@ class Network(Plan, frozen=True, dict=True):
     """Nodes and links. Node `i` of the list has the number `i`."""
 
     nodes: tuple[Node, ...]
+    """End systems, switches and hubs."""
     links: tuple[Link, ...]
+    """Links between their ports."""
 
     @cached_property
     def names(self) -> tuple[str, ...]:

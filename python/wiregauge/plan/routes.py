@@ -22,7 +22,9 @@ class Route(Plan, frozen=True, kw_only=True):
     """A route from one end system to another through one network."""
 
     network: NetworkId = "A"
+    """The network that it leads through."""
     hops: tuple[Hop, ...]
+    """Directed links, the sender's own first; at least one."""
 
     @property
     def nodes(self) -> tuple[int, ...]:

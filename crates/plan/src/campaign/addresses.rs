@@ -3,13 +3,13 @@
 use serde::{Deserialize, Serialize};
 use wg_frame::ethernet::MacAddress;
 
-/// What is not given is the end system's own.
+/// Addresses that frames carry; what is absent is that of the end system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Addresses {
     /// MAC addresses.
     #[serde(default, skip_serializing_if = "Ends::is_none")]
     pub mac: Ends<MacAddress>,
-    /// How many MAC addresses messages have in turn, from `mac` on.
+    /// Number of MAC addresses that messages take in turn, from `mac` on.
     #[serde(default, skip_serializing_if = "Ends::is_none")]
     pub macs: Ends<u32>,
     /// IPv4 addresses.
@@ -45,10 +45,10 @@ impl Addresses {
 /// An address at both ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ends<T> {
-    /// Where frames say they come from.
+    /// The source address.
     #[serde(default = "none", skip_serializing_if = "Option::is_none")]
     pub source: Option<T>,
-    /// Where they say they go.
+    /// The destination address.
     #[serde(default = "none", skip_serializing_if = "Option::is_none")]
     pub destination: Option<T>,
 }

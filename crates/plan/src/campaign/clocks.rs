@@ -10,36 +10,36 @@ use crate::network::NodeIndex;
 pub struct Synchronise {
     /// The end system whose clock the others are compared with.
     pub reference: NodeIndex,
-    /// Most that the fixed delays of the two directions between two end systems differ by; absent where nobody knows.
+    /// Largest difference between the fixed delays of the two directions between two end systems; absent: not stated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asymmetry: Option<Span>,
-    /// What the clocks have to keep to; absent: nothing.
+    /// Largest permitted offset of a clock; absent: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_offset: Option<Span>,
-    /// What happens where they do not.
+    /// What happens if a clock exceeds the limit.
     #[serde(default)]
     pub on_failure: OnFailure,
-    /// How long to wait for them before a run.
+    /// Time before a run in which clocks must come within the limit.
     pub wait: Span,
     /// Time between two exchanges with each end system; absent without exchanges.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exchange: Option<Span>,
-    /// linuxptp on every end system.
+    /// Settings of linuxptp on every end system; absent: it does not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ptp: Option<Ptp>,
-    /// chrony, which runs already, is watched.
+    /// Whether the state of chrony, which runs already, is watched.
     #[serde(default)]
     pub chrony: bool,
 }
 
-/// What happens where clocks are not within their limit.
+/// What happens if a clock exceeds its limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnFailure {
     /// The run takes place and is graded.
     #[default]
     Grade,
-    /// It does not take place.
+    /// The run does not take place.
     Refuse,
 }
 
@@ -48,18 +48,18 @@ pub enum OnFailure {
 pub struct Ptp {
     /// Where timestamps are taken.
     pub timestamps: PtpTimestamps,
-    /// Whether clocks are set, or only compared.
+    /// Whether clocks are set and steered; otherwise they are only compared.
     pub steer: bool,
     /// Time between two Sync messages, a power of two of a second.
     pub interval: Span,
     /// Proportional constant of phc2sys, in thousandths.
     pub kp_thousandths: u32,
-    /// Its integral constant, in thousandths.
+    /// Integral constant of phc2sys, in thousandths.
     pub ki_thousandths: u32,
     /// Number of the PTP domain.
     #[serde(default)]
     pub domain: u8,
-    /// What carries its frames.
+    /// What carries PTP frames.
     #[serde(default)]
     pub transport: PtpTransport,
     /// How delays are measured.

@@ -10,17 +10,17 @@ use crate::network::NodeIndex;
 /// A cluster: its devices, and the ways between them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cluster {
-    /// What all its devices know.
+    /// Parameters that all its devices share.
     pub parameters: Parameters,
-    /// The greatest difference of synchronised clocks that is to be.
+    /// Bound of the difference between synchronised clocks.
     pub precision_bound: Span,
-    /// The longest from the last device having power to all being synchronised.
+    /// Bound of the time from the last device being powered to all devices being synchronised.
     pub startup_bound: Span,
-    /// Devices have power at a time drawn from the beginning of the run up to this; nothing: at its beginning.
+    /// Devices are powered at times drawn from the beginning of the run up to this; zero: all at its beginning.
     pub powered_within: Span,
-    /// Synchronisation masters, in the order of their bits.
+    /// Synchronisation masters, in the order of their bits of the membership.
     pub masters: Vec<ClusterMaster>,
-    /// Compression masters by channel.
+    /// Redundant channels, each with its compression master.
     pub channels: Vec<ClusterChannel>,
     /// Synchronisation clients.
     pub clients: Vec<NodeIndex>,
@@ -31,7 +31,7 @@ pub struct Cluster {
 pub struct ClusterMaster {
     /// The end system.
     pub node: NodeIndex,
-    /// How it behaves.
+    /// How it behaves: `correct`, `silent`, or `early`, `late` or `inconsistent` with a time.
     #[serde(default)]
     pub behaviour: Behaviour,
 }
@@ -41,12 +41,12 @@ pub struct ClusterMaster {
 pub struct ClusterChannel {
     /// Its compression master, a switch.
     pub compression_master: NodeIndex,
-    /// From the compression master to all other devices, each link once; masters send the other way.
+    /// Links from the compression master to all other devices, each once; masters send the other way.
     pub ways: Vec<Hop>,
 }
 
 impl Cluster {
-    /// Every device.
+    /// Numbers of all devices of the cluster.
     pub fn devices(&self) -> impl Iterator<Item = NodeIndex> + '_ {
         let masters = self.masters.iter().map(|master| master.node);
         let compression = self.channels.iter().map(|channel| channel.compression_master);

@@ -6,83 +6,83 @@ use wg_frame::time::Span;
 use super::flows::FlowId;
 use crate::network::NodeIndex;
 
-/// What a link does to frames. The bench writes what it did beside the records.
+/// A fault of a link. The bench writes what it did beside the records.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkFault {
     /// Index into [`Network::links`](crate::Network::links).
     pub link: u32,
-    /// The end frames come from; absent for both.
+    /// The end whose frames it affects; absent: both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent_by: Option<NodeIndex>,
-    /// What is done.
+    /// What the fault does.
     pub kind: LinkFaultKind,
-    /// To which frames.
+    /// The frames that it affects.
     pub whom: Victims,
-    /// Not before this time after the epoch.
+    /// When it begins, after the epoch.
     #[serde(default)]
     pub from: Span,
-    /// Not from this time on; absent: to the end.
+    /// When it ends, after the epoch; absent: with the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Span>,
 }
 
-/// What a link does to a frame.
+/// What a fault of a link does to a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum LinkFaultKind {
-    /// A bit of it is inverted: the receiver finds a wrong frame check sequence and drops it.
+    /// A bit of the frame is inverted: the receiver finds a wrong frame check sequence and drops it.
     BitError,
     /// It does not arrive.
     Loss,
     /// It arrives twice, back to back.
     Duplicate,
-    /// It arrives so much later and may be overtaken.
+    /// The frame is delayed and may be overtaken.
     Delay {
-        /// How much later.
+        /// Additional delay.
         by: Span,
     },
-    /// Its payload is altered behind the back of the frame check sequence.
+    /// The payload is altered, with a right frame check sequence.
     Corrupt,
-    /// Its sender cuts it short, or runs on: it is a runt or a giant with a right frame check sequence.
+    /// The sender cuts the frame short, or extends it: it is a runt or a giant with a right frame check sequence.
     WrongLength {
-        /// Destination address to FCS, in bytes.
+        /// Length that the frame then has, destination address to FCS, in bytes.
         length: u16,
     },
 }
 
-/// The frames a link fault strikes.
+/// The frames that a fault of a link affects.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Victims {
     /// Each frame with this probability.
     Share {
-        /// In parts per million.
+        /// Probability in parts per million.
         ppm: u32,
     },
-    /// One bit in so many on average, all alike (a bit error rate of 1 / `mean_bits`).
+    /// Each bit with the same probability (a bit error rate of 1 / `mean_bits`).
     Bits {
-        /// At least 1.
+        /// Mean number of bits from one error to the next, at least 1.
         mean_bits: u64,
     },
     /// These messages of a flow, in every copy and on both legs; warm-up messages are spared.
     Messages {
         /// The flow.
         flow: FlowId,
-        /// Inclusive ranges of sequence numbers, ascending, disjoint.
+        /// Sequence numbers of the messages, as inclusive ranges, ascending and disjoint.
         sequences: Vec<(u32, u32)>,
     },
 }
 
-/// What befalls the network at an instant.
+/// An event in the network at an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Incident {
-    /// When, after the epoch.
+    /// When it happens, after the epoch.
     pub at: Span,
-    /// What.
+    /// What happens.
     pub kind: IncidentKind,
 }
 
-/// What befalls the network.
+/// What an event does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum IncidentKind {
@@ -100,12 +100,13 @@ pub enum IncidentKind {
         flow: FlowId,
         /// Time between its frames.
         period: Span,
-        /// Their length, destination address to FCS, in bytes.
+        /// Length of its frames, destination address to FCS, in bytes.
         length: u16,
         /// When it ends, after the epoch.
         until: Span,
     },
-    /// A switch restarts: what it holds and has learnt is lost, and nothing passes until it is back.
+    /// A switch restarts: frames that it holds and addresses that it has learnt are lost, and nothing passes until it
+    /// is back.
     Restart {
         /// The switch.
         switch: NodeIndex,
@@ -116,7 +117,7 @@ pub enum IncidentKind {
     ClockStep {
         /// The node.
         node: NodeIndex,
-        /// Forward by so much; back if negative.
+        /// Time by which the clock is set forward; negative: back.
         by: Span,
     },
 }

@@ -31,9 +31,9 @@ pub enum Protocol {
 /// A stream of numbered messages from one end system to one or several others (and back, where a relay returns it).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flow {
-    /// Its number.
+    /// Number of the flow.
     pub id: FlowId,
-    /// How it is carried.
+    /// The protocol that carries it.
     pub protocol: Protocol,
     /// Sending end system.
     pub from: NodeIndex,
@@ -42,17 +42,17 @@ pub struct Flow {
     /// The others of a multicast flow, in the order of the file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also_to: Vec<NodeIndex>,
-    /// A message older than this at the application is late.
+    /// Age at the application beyond which a message is late; absent: no message is late.
     pub deadline: Option<Span>,
     /// 802.1Q tag of its frames.
     pub vlan: Option<VlanTag>,
     /// Differentiated services code point of its IPv4 packets (RFC 2474), 0 to 63.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub dscp: u8,
-    /// To each receiver on each of its networks, at least one; network A first, receivers in their order. None of a loopback,
-    /// whose sender is its receiver. With `frer` those of its member streams.
+    /// Routes to each receiver on each of its networks: network A first, receivers in their order. A loopback has none.
+    /// With `frer` those of its member streams.
     pub routes: Vec<Route>,
-    /// The network it travels on; absent for both, each frame sent on A and on B.
+    /// The network that carries it; absent: both, each frame is sent on A and on B.
     #[serde(default = "network_a", skip_serializing_if = "is_network_a")]
     pub network: Option<NetworkId>,
     /// Contract of a rate-constrained flow.
@@ -61,7 +61,7 @@ pub struct Flow {
     /// Schedule of a time-triggered flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<TimeTriggered>,
-    /// Its frames are copied and the copies removed.
+    /// Where its frames are copied and the copies removed; absent: nowhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frer: Option<Frer>,
     /// Addresses its frames carry in place of those of its end systems.
@@ -138,23 +138,23 @@ impl Flow {
 /// The contract of a virtual link (ARINC 664 part 7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VirtualLink {
-    /// Its number, which is the end of the destination address.
+    /// Number of the virtual link: the last two bytes of the destination address.
     pub id: u16,
-    /// Its gap and longest frame.
+    /// Bandwidth allocation gap and longest frame.
     #[serde(flatten)]
     pub contract: Contract,
     /// Sub-virtual-links, 1 to 4.
     pub sub_links: u8,
-    /// Frames each sub-virtual-link holds.
+    /// Capacity of each sub-virtual-link, in frames.
     pub queue: u32,
-    /// Most time between two copies of a frame.
+    /// Longest time between two copies of a frame at which the second is removed.
     pub skew_max: Span,
     /// Whether second copies are removed.
     pub redundancy_management: bool,
-    /// Jitter a switch grants it at an input port.
+    /// Jitter that a switch allows the virtual link at an input port.
     pub jitter: Span,
-    /// Which of the two queues for virtual links its frames wait in, above all queues of other frames: the lower with 0 to
-    /// 3, the upper with 4 to 7. They carry no tag.
+    /// Priority at switches with strict priorities: 0 to 3 use the lower, 4 to 7 the upper of the two queues for
+    /// virtual links, which go before all others. The frames carry no tag.
     #[serde(default = "VirtualLink::usual_priority")]
     pub priority: u8,
     /// Whether the sequence number is the last byte of the payload: frames are then as long as those of UDP.
@@ -163,7 +163,7 @@ pub struct VirtualLink {
 }
 
 impl VirtualLink {
-    /// The priority of a virtual link that is given none: that of the upper queue.
+    /// The priority of a virtual link where the test gives none: that of the upper queue.
     pub const fn usual_priority() -> u8 {
         4
     }
@@ -172,24 +172,24 @@ impl VirtualLink {
 /// The schedule of a time-triggered flow (SAE AS6802). All instants are of the node's own clock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimeTriggered {
-    /// Number of the critical-traffic identifier, the end of the destination address.
+    /// Critical-traffic identifier: the last two bytes of the destination address.
     pub id: u16,
     /// Time between two dispatches.
     pub period: Span,
-    /// First dispatch.
+    /// Instant of the first dispatch, less than the period.
     pub offset: Span,
     /// Longest frame, destination address to FCS, in bytes.
     pub longest_frame: u16,
-    /// What the sender does with messages faster than the schedule: keep the last, or queue so many.
+    /// Messages that wait at the sender for their dispatch; absent: only the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<u32>,
-    /// Windows of the egress ports on its ways, the sender's own port first.
+    /// Windows of the egress ports on its routes, the sender's own port first.
     pub windows: Vec<TtWindow>,
     /// How long before the planned instant of reception a frame is accepted.
     pub early: Span,
-    /// How long after it.
+    /// How long after the planned instant of reception a frame is accepted.
     pub late: Span,
-    /// Planned instants of reception, by receiver: its last bit is in.
+    /// Planned instants at which the last bit of a frame is in, by receiver.
     pub receptions: Vec<TtReception>,
 }
 
@@ -198,18 +198,18 @@ pub struct TimeTriggered {
 pub struct TtWindow {
     /// The port.
     pub at: Attachment,
-    /// When it first opens, less than the period.
+    /// When the window first opens, less than the period.
     pub offset: Span,
-    /// How long it is open.
+    /// How long the window is open.
     pub length: Span,
 }
 
 /// When a receiver expects a time-triggered frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TtReception {
-    /// The port it comes in by.
+    /// The port at which the frame arrives.
     pub at: Attachment,
-    /// The instant, less than the period.
+    /// The instant of reception, less than the period.
     pub offset: Span,
 }
 

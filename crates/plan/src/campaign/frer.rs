@@ -10,25 +10,26 @@ use super::routes::{Hop, Route};
 use crate::network::MacAddress;
 use crate::places::{FlowId, NodeIndex};
 
-/// What is done to the frames of a flow whose routes are those of its member streams.
+/// Frame replication and elimination (IEEE Std 802.1CB); the routes of the flow are those of its member streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frer {
-    /// Where its frames are numbered and copied: its sender, or a switch that all routes pass before they part.
+    /// Node that numbers and copies its frames: its sender, or a switch that all routes pass before they part.
     pub replicate_at: NodeIndex,
-    /// Where the copies are removed: its receiver, or a switch that all routes pass after they met.
+    /// Node that removes the copies: its receiver, or a switch that all routes pass after they met.
     pub eliminate_at: NodeIndex,
-    /// Switches on the way remove copies where routes meet and make them where routes part: each link carries one copy.
+    /// Whether switches on the way remove copies where routes meet and make them where routes part, so that each link
+    /// carries one copy.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub intermediate: bool,
-    /// Sequence numbers that vector recovery remembers; absent for match recovery.
+    /// Length of the history of vector recovery, in sequence numbers; absent: match recovery.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history_length: Option<u32>,
-    /// Any sequence number is accepted after so long without one that passed.
+    /// Time without a passed frame after which any sequence number is accepted.
     pub reset: Span,
-    /// How repetitions within a member stream are told before the streams meet, where they are.
+    /// Algorithm of individual recovery within each member stream; absent: there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub individual: Option<IndividualRecovery>,
-    /// Whether missing copies are noticed.
+    /// Latent error detection; absent: there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latent_errors: Option<LatentErrorConfig>,
 }
@@ -51,14 +52,14 @@ pub enum IndividualRecovery {
 }
 
 impl Frer {
-    /// How copies are told.
+    /// Configuration of sequence recovery.
     pub fn recovery(&self) -> RecoveryConfig {
         let vector = |history_length| Algorithm::Vector { history_length };
         let algorithm = self.history_length.map_or(Algorithm::Match, vector);
         RecoveryConfig { algorithm, reset: self.reset, take_no_sequence: false, individual: false }
     }
 
-    /// How repetitions within a member stream are told, where they are.
+    /// Configuration of individual recovery; `None`: there is none.
     pub fn individual_recovery(&self) -> Option<RecoveryConfig> {
         let shared = RecoveryConfig { individual: true, ..self.recovery() };
         self.individual.map(|individual| match individual {
@@ -94,7 +95,7 @@ impl Frer {
         route.hops.iter().map(stream).collect()
     }
 
-    /// The streams that leave where copies are made.
+    /// Numbers of the streams that leave the node that makes copies.
     pub fn made(&self, routes: &[Route]) -> BTreeSet<usize> {
         self.on_links(routes)
             .filter(|(hop, _)| hop.from.node == self.replicate_at)
@@ -102,7 +103,7 @@ impl Frer {
             .collect()
     }
 
-    /// The streams that come where copies are removed.
+    /// Numbers of the streams that arrive at the node that removes copies.
     pub fn removed(&self, routes: &[Route]) -> BTreeSet<usize> {
         self.on_links(routes)
             .filter(|(hop, _)| hop.to.node == self.eliminate_at)
@@ -110,7 +111,7 @@ impl Frer {
             .collect()
     }
 
-    /// What is done between where copies are made and where they are removed, by switch.
+    /// Work of the switches between the node that makes copies and the node that removes them.
     pub fn junctions(&self, routes: &[Route]) -> BTreeMap<NodeIndex, StreamJunction> {
         let mut all: BTreeMap<NodeIndex, StreamJunction> = BTreeMap::new();
         for (member, route) in routes.iter().enumerate() {

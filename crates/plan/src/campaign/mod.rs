@@ -2,6 +2,7 @@
 //! copy of the plan kept in the run directory.
 
 mod addresses;
+mod bench;
 mod clocks;
 mod clusters;
 mod disturbances;
@@ -19,6 +20,7 @@ use wg_frame::time::Span;
 use crate::network::NodeIndex;
 
 pub use self::addresses::{Addresses, Ends};
+pub use self::bench::Bench;
 pub use self::clocks::{OnFailure, Ptp, PtpDelay, PtpTimestamps, PtpTransport, Synchronise};
 pub use self::clusters::{Cluster, ClusterChannel, ClusterMaster};
 pub use self::disturbances::{Incident, IncidentKind, LinkFault, LinkFaultKind, Victims};
@@ -30,7 +32,7 @@ pub use self::ptp::{PtpClock, PtpDomain, PtpProfile, PtpRole, PtpServo};
 pub use self::routes::{Hop, Route};
 pub use self::tasks::{
     Activity, Backend, Capture, Fault, FaultKind, Fill, Inject, LATE_DIVISOR, Pacing, Pattern, Receive,
-    Relay, RemoteLog, Send, Turn,
+    Relay, RemoteLog, Send, SendingThreads, Turn,
 };
 use crate::network::{LineRate, Network, SwitchChange};
 
@@ -46,7 +48,7 @@ pub struct Campaign {
     pub name: String,
     /// Seed every random choice of the campaign derives from.
     pub seed: u64,
-    /// The bench it runs on where nobody says otherwise.
+    /// The bench it runs on, unless the command line names one.
     #[serde(default)]
     pub bench: Bench,
     /// The network under test.
@@ -66,25 +68,12 @@ pub struct Campaign {
     pub warnings: Vec<String>,
 }
 
-/// Where a test runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Bench {
-    /// In virtual time.
-    #[default]
-    Sim,
-    /// Between network namespaces of one machine.
-    Netns,
-    /// Between the hosts of a lab.
-    Lab,
-}
-
 /// One swept parameter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Axis {
     /// What is swept: `payload`, `load`, `protocol`, `period`, …
     pub of: String,
-    /// The values as written, in order.
+    /// The values as written, in the order of the file.
     pub values: Vec<String>,
 }
 
@@ -99,17 +88,17 @@ pub struct Run {
     pub repeat: u32,
     /// Seed of this run, derived from the campaign's.
     pub seed: u64,
-    /// Rate of every link in bit/s where the sweep sets it; else each link has its own.
+    /// Rate of every link in bit/s, where the sweep sets it; absent: each link has its own.
     #[serde(default, rename = "link_rate_bps", skip_serializing_if = "Option::is_none")]
     pub link_rate: Option<LineRate>,
-    /// What the sweep changes in the switches.
+    /// Settings of switches that the sweep changes.
     #[serde(default, skip_serializing_if = "SwitchChange::is_none")]
     pub switches: SwitchChange,
     /// Time before the measured part. Messages sent in it are marked and excluded from every measure.
     pub warm_up: Span,
     /// Length of the measured part.
     pub duration: Span,
-    /// Wait for frames still under way after the last planned send.
+    /// Wait for frames in flight after the last planned send.
     pub drain: Span,
     /// Flows with the axis values applied.
     pub flows: Vec<Flow>,
@@ -121,7 +110,7 @@ pub struct Run {
     pub relays: Vec<Relay>,
     /// Background load.
     pub injects: Vec<Inject>,
-    /// Hosts that log over the network.
+    /// Remote logging tasks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remote_logs: Vec<RemoteLog>,
     /// Capture tasks.
@@ -130,7 +119,7 @@ pub struct Run {
     /// Faults of links.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub link_faults: Vec<LinkFault>,
-    /// What befalls the network at stated instants, ascending.
+    /// Events in the network at stated instants, ascending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub incidents: Vec<Incident>,
     /// Clusters that synchronise by SAE AS6802.
@@ -144,11 +133,11 @@ pub struct Run {
 /// A limit on a measure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Limit {
-    /// The flow it judges; all flows when absent.
+    /// The flow it judges; absent: all flows.
     pub flow: Option<FlowId>,
     /// Name of the measure, for example `latency.p99` or `lost`.
     pub measure: String,
-    /// Which side is allowed.
+    /// Whether `value` is the largest or the smallest allowed.
     pub bound: Bound,
     /// The limit in the measure's base unit: ns, messages, bit/s, one per second, or a share of 1.
     pub value: f64,

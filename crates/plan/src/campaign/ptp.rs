@@ -17,15 +17,15 @@ pub struct PtpDomain {
     pub delay: PtpDelay,
     /// logAnnounceInterval: two to this many seconds.
     pub log_announce_interval: i8,
-    /// logSyncInterval.
+    /// logSyncInterval: two to this many seconds.
     pub log_sync_interval: i8,
-    /// logMinDelayReqInterval or logMinPdelayReqInterval.
+    /// logMinDelayReqInterval or logMinPdelayReqInterval: two to this many seconds.
     pub log_delay_interval: i8,
     /// announceReceiptTimeout, in announce intervals.
     pub announce_timeout: u8,
     /// What steers a clock.
     pub servo: PtpServo,
-    /// Priority its frames have in queues.
+    /// Priority of its frames in queues.
     pub priority: u8,
     /// The greatest offset from the grandmaster of a clock that counts as synchronised.
     pub max_offset: Span,
@@ -33,7 +33,7 @@ pub struct PtpDomain {
     pub clocks: Vec<PtpClock>,
     /// Transparent clocks, switches.
     pub transparent: Vec<NodeIndex>,
-    /// Ports of its clocks, and of switches its messages go through: those of a tree, as a spanning tree leaves them.
+    /// Ports that its messages are sent by: those of its clocks, and of switches those of a spanning tree.
     pub ports: Vec<Attachment>,
 }
 

@@ -12,9 +12,9 @@ use crate::network::{Attachment, NetworkId, NodeIndex};
 pub struct Hop {
     /// Index into [`Network::links`](crate::Network::links).
     pub link: u32,
-    /// Out of this port.
+    /// The port that a frame leaves by.
     pub from: Attachment,
-    /// Into this one.
+    /// The port that a frame enters by.
     pub to: Attachment,
 }
 
@@ -41,25 +41,25 @@ impl From<Hop> for (u32, NodeIndex, u16, NodeIndex, u16) {
 /// From one end system to another through one network.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Route {
-    /// The network: of a flow on both, which of its two member streams this is.
+    /// The network that it leads through.
     #[serde(default, skip_serializing_if = "NetworkId::is_a")]
     pub network: NetworkId,
-    /// The sender's own link first; at least one.
+    /// Directed links, the sender's own first; at least one.
     pub hops: Vec<Hop>,
 }
 
 impl Route {
-    /// Where it begins; `None` of a route without hops, which no compiled plan has.
+    /// The sender; `None` for a route without hops, which no compiled plan has.
     pub fn sender(&self) -> Option<NodeIndex> {
         self.hops.first().map(|hop| hop.from.node)
     }
 
-    /// Where it ends.
+    /// The receiver; `None` for a route without hops.
     pub fn receiver(&self) -> Option<NodeIndex> {
         self.hops.last().map(|hop| hop.to.node)
     }
 
-    /// Its nodes, the sender first and the receiver last.
+    /// The nodes on the route, the sender first and the receiver last.
     pub fn nodes(&self) -> impl Iterator<Item = NodeIndex> + '_ {
         self.sender().into_iter().chain(self.hops.iter().map(|hop| hop.to.node))
     }

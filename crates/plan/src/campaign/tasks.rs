@@ -9,7 +9,7 @@ use wg_frame::time::Span;
 
 use super::flows::FlowId;
 use super::routes::Route;
-use crate::imperfections::SendingThreads;
+use crate::distribution::Distribution;
 use crate::network::NodeIndex;
 use crate::trace::Replay;
 
@@ -27,7 +27,7 @@ pub enum Fill {
 /// are due at the same spacing before that. Other [`Pattern`]s space them otherwise.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Send {
-    /// The flow it feeds.
+    /// The flow that it sends.
     pub flow: FlowId,
     /// Time between intended sends.
     pub period: Span,
@@ -35,46 +35,47 @@ pub struct Send {
     pub offset: Span,
     /// Payload in bytes: UDP payload, or payload of the Ethernet frame; the probe header is its first part.
     pub payload: u32,
-    /// Its content after the probe header.
+    /// Content of the payload after the probe header.
     pub fill: Fill,
     /// Messages of the measured part.
     pub count: u32,
-    /// Messages before it, numbered on their own from 0.
+    /// Messages of the warm-up, numbered separately from 0.
     pub warm_up_count: u32,
     /// How messages are spaced.
     #[serde(default, skip_serializing_if = "Pattern::is_periodic")]
     pub pattern: Pattern,
-    /// Most bits per second on the wire, preamble and gap included; messages wait for their turn.
+    /// Maximum rate on the wire in bit/s, preamble and gap included; absent: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_limit_bps: Option<u64>,
     /// Sub-virtual-link of a rate-constrained flow, from 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub sub_link: u8,
-    /// Sends only in the active part of each cycle.
+    /// Cycle of sending and silence; absent: it never pauses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub activity: Option<Activity>,
-    /// Seed of exponential intervals where the test gives one; else the run's.
+    /// Seed of its exponential intervals; absent: that of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
-    /// What is kept when a message is late; absent: the schedule.
+    /// What it keeps when a message is late; absent: the schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pacing: Option<Pacing>,
-    /// How its frames leave a real host; absent: whichever fits.
+    /// How its frames leave a real host; absent: the simplest backend that fits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backend: Option<Backend>,
-    /// Whether the interface of a real host launches its frames; absent: where a card does.
+    /// Whether the interface of a real host sends its frames at their exact times; absent: if a card can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launch: Option<bool>,
-    /// Where the transmit time lies in the payload, in bytes; absent: messages carry none.
+    /// Offset of the transmit time in the payload, in bytes; absent: messages carry none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transmit_time: Option<u16>,
-    /// The frames of a capture, with its gaps and sizes. `period` is then the mean gap, `payload` that of the longest frame.
+    /// The capture whose frames it sends; `period` is then the mean gap, `payload` that of the longest frame. Absent:
+    /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<Replay>,
-    /// Where `offset` follows from the dispatch of a time-triggered flow: how long before it messages are released.
+    /// Time from the release of a message to the dispatch of its time-triggered flow, where `offset` follows from that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before_dispatch: Option<Span>,
-    /// `offset` is such that messages are at one place of the network's cycle, as the clock of their end system shows it.
+    /// Whether `offset` puts messages at a fixed place of the network's cycle, by the clock of their end system.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub on_cycle: bool,
 }
@@ -183,7 +184,7 @@ impl Pattern {
 /// A receiver task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receive {
-    /// The flow it expects.
+    /// The flow that it receives.
     pub flow: FlowId,
     /// The end system it runs on.
     pub on: NodeIndex,
@@ -192,18 +193,19 @@ pub struct Receive {
 /// A relay task: sends every message of the flow back to where it came from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Relay {
-    /// The flow it returns.
+    /// The flow that it returns.
     pub flow: FlowId,
     /// The end system it runs on, one of the flow's receivers.
     pub on: NodeIndex,
-    /// Number of the virtual link that a rate-constrained flow's messages go back on; else none.
+    /// Number of the virtual link on which messages of a rate-constrained flow return; absent: the flow has another
+    /// protocol.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vl: Option<u16>,
-    /// What its answers carry in the place of the flow's number, where several relays answer one flow: at the sender their
-    /// messages are then told apart. Absent: the flow's own.
+    /// The flow number that its answers carry where several relays answer one flow, so that the sender can tell them
+    /// apart; absent: the flow's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back: Option<FlowId>,
-    /// Where the message is turned round.
+    /// Where it returns a message.
     pub through: Turn,
     /// Planted faults.
     pub faults: Vec<Fault>,
@@ -212,7 +214,7 @@ pub struct Relay {
     pub detours: Vec<Route>,
 }
 
-/// Where a relay turns a message round.
+/// Where a relay returns a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Turn {
@@ -222,23 +224,23 @@ pub enum Turn {
     Task,
 }
 
-/// A planted fault: what the relay does to the messages with these sequence numbers.
+/// A planted fault of a relay.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
-    /// What is done.
+    /// What the fault does.
     pub kind: FaultKind,
-    /// Inclusive ranges of sequence numbers, ascending, disjoint.
+    /// Sequence numbers of the messages, as inclusive ranges, ascending and disjoint.
     pub sequences: Vec<(u32, u32)>,
 }
 
 /// Background load: bursts of UDP frames that nobody measures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inject {
-    /// The flooding end system.
+    /// The end system that sends it.
     pub on: NodeIndex,
-    /// The end system flooded.
+    /// The end system that receives it.
     pub to: NodeIndex,
-    /// The route to it.
+    /// The route from one to the other.
     pub route: Route,
     /// UDP payload of each frame in bytes.
     pub payload: u32,
@@ -248,23 +250,23 @@ pub struct Inject {
     pub interval: Span,
     /// The load this makes on the sender's link, in parts per million of its rate; with pauses, while it is active.
     pub load_ppm: u32,
-    /// Bursts come at exponential intervals with the interval as their mean.
+    /// Whether bursts come at exponential intervals, whose mean is `interval`.
     #[serde(default, skip_serializing_if = "is_false")]
     pub exponential: bool,
-    /// Simulated threads that send and sleep, each a burst in as many intervals as there are threads, later by what its
-    /// sending and sleeping takes; absent: the schedule is kept.
+    /// Threads that send a burst and sleep, each for as many intervals as there are threads; absent: the schedule is
+    /// kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<SendingThreads>,
-    /// Sends only in the active part of each cycle.
+    /// Cycle of sending and silence; absent: it never pauses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub activity: Option<Activity>,
-    /// What is kept when a burst is late; absent: the schedule.
+    /// What it keeps when a burst is late; absent: the schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pacing: Option<Pacing>,
-    /// How its frames leave a real host; absent: whichever fits.
+    /// How its frames leave a real host; absent: the simplest backend that fits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backend: Option<Backend>,
-    /// Whether the interface of a real host launches its frames; absent: where a card does.
+    /// Whether the interface of a real host sends its frames at their exact times; absent: if a card can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launch: Option<bool>,
 }
@@ -309,13 +311,13 @@ impl Inject {
 pub struct RemoteLog {
     /// The end system that logs.
     pub on: NodeIndex,
-    /// The one its records go to.
+    /// The end system that receives its records.
     pub to: NodeIndex,
-    /// The route to it.
+    /// The route from one to the other.
     pub route: Route,
-    /// Bytes of one record.
+    /// Size of a record, in bytes.
     pub record: u32,
-    /// Records in a frame.
+    /// Number of records in a frame.
     pub records: u32,
 }
 
@@ -324,6 +326,19 @@ pub struct RemoteLog {
 pub struct Capture {
     /// The end system or switch.
     pub on: NodeIndex,
-    /// Bytes kept of each frame.
+    /// Bytes stored of each frame.
     pub snap: u32,
+}
+
+/// Threads of an injector that send and sleep, instead of a schedule that is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SendingThreads {
+    /// Number of threads.
+    pub number: u16,
+    /// Time that the call that sends one frame takes a thread.
+    #[serde(default, skip_serializing_if = "Distribution::is_none")]
+    pub send_cost: Distribution,
+    /// Time by which a thread sleeps longer than asked.
+    #[serde(default, skip_serializing_if = "Distribution::is_none")]
+    pub sleep_overhead: Distribution,
 }

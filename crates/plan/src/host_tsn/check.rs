@@ -8,10 +8,10 @@ use super::{Departure, FrameMatch, HostTsn, Shaper, TsnOffload, arrivals, comman
 use crate::campaign::{Backend, FlowId, Protocol, Run};
 use crate::diagnostic::{Findings, Place};
 use crate::hold;
-use crate::network::{Network, NodeIndex, NodeKind};
+use crate::network::{Network, NodeIndex, NodeKind, NodeStatement};
 use crate::port_tsn::{check_opens, check_room};
 use crate::quantity;
-use crate::statements::{HostTsnStatement, NodeStatement};
+use crate::statements::HostTsnStatement;
 use crate::topology::Topology;
 use crate::wire::frame_length;
 

@@ -4,6 +4,7 @@
 //! and [`is_interface_name`] is what it has to be. Nothing here runs anything.
 
 use serde::{Deserialize, Serialize};
+use wg_core::line::SMALLEST_FRAME;
 use wg_core::selection::MacOperation;
 use wg_frame::time::Span;
 
@@ -19,7 +20,7 @@ pub const ROOT_HANDLE: u16 = 0x5747;
 /// Preference of the first filter of each direction, and of the action index: those of others are left alone.
 const FIRST_FILTER: u32 = 5_700;
 /// Bytes of the shortest fragment that is not the last, with its check sequence, where nobody says otherwise.
-const SHORTEST_FRAGMENT: u16 = 64;
+const SHORTEST_FRAGMENT: u16 = SMALLEST_FRAME;
 /// Bytes of a check sequence, which ethtool does not count.
 const CHECK_SEQUENCE: u16 = 4;
 /// Priorities of the kernel's table.

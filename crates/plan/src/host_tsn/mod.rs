@@ -34,31 +34,32 @@ pub struct HostTsn {
     /// Queues the interface is to have, as `ethtool -L`; absent: as many as it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub channels: Option<u16>,
-    /// Who keeps the classes and the schedule.
+    /// Whether the kernel or the card applies classes and schedule.
     #[serde(default)]
     pub offload: TsnOffload,
-    /// Most time from the queue discipline to the card, of [`TsnOffload::TxtimeAssist`].
+    /// Longest time from the queue discipline to the card, with [`TsnOffload::TxtimeAssist`]; absent: not in use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub txtime_delay: Option<Span>,
     /// Shortest fragment that is not the last, check sequence included, bytes; absent: 64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shortest_fragment: Option<u16>,
-    /// How long before an entry that holds the MAC it is told; absent: as long as a fragment may take.
+    /// How long before an entry that holds the MAC the MAC is told (holdAdvance); absent: as long as a fragment may
+    /// take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold_advance: Option<Span>,
-    /// The same of one that releases it; absent: not before.
+    /// How long before an entry that releases the MAC the MAC is told (releaseAdvance); absent: not before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub release_advance: Option<Span>,
     /// Traffic classes by number; none: the interface keeps its queue discipline.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<TrafficClass>,
-    /// When each class may send; absent: whenever the line is free.
+    /// Gate control list; absent: every gate is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<GateSchedule>,
     /// Priorities of flows that carry none in a tag, or another one within the host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classify: Vec<Classify>,
-    /// What arriving frames have to keep to, at most one of a flow.
+    /// Rules for arriving frames, at most one for each flow.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ingress: Vec<IngressRule>,
 }
@@ -91,7 +92,7 @@ impl HostTsn {
     }
 }
 
-/// Who keeps the classes and the schedule of an interface.
+/// Whether the kernel or the card applies the classes and the schedule of an interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TsnOffload {
@@ -109,38 +110,38 @@ pub enum TsnOffload {
 pub struct TrafficClass {
     /// Priorities of its frames, ascending.
     pub priorities: Vec<u8>,
-    /// Its transmit queues, behind those of the classes before it.
+    /// Number of its transmit queues, which follow those of the classes before it.
     pub queues: u16,
-    /// What holds its frames back; absent: nothing.
+    /// Its shaper; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shaper: Option<Shaper>,
-    /// Its frames are sent in fragments where others wait (IEEE Std 802.3-2022, clause 99).
+    /// Whether its frames are sent in fragments where others wait: frame preemption (IEEE Std 802.3-2022, clause 99).
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub preemptable: bool,
 }
 
-/// What holds the frames of a class back.
+/// The shaper of a traffic class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Shaper {
     /// The credit-based shaper (IEEE Std 802.1Q-2022, 8.6.8.2).
     Cbs {
-        /// Its share of the line.
+        /// Idle slope: bandwidth of the class, in bit/s.
         idle_slope_bps: u64,
         /// Largest frame of the class, on the wire, bytes.
         max_frame: u32,
         /// Largest frame of classes that are not shaped, on the wire, bytes.
         max_interference: u32,
-        /// By the card.
+        /// Whether the card does it.
         offload: bool,
     },
     /// Frames leave at the time that each of them names.
     Etf {
-        /// How long before it a frame is given to the driver.
+        /// How long before its time a frame is given to the driver.
         delta: Span,
-        /// Launched by the card.
+        /// Whether the card launches frames.
         offload: bool,
-        /// The time is the latest one.
+        /// Whether the time is a deadline, before which a frame may leave.
         deadline: bool,
     },
 }
@@ -155,7 +156,7 @@ pub struct GateSchedule {
 }
 
 impl GateSchedule {
-    /// How long all entries take.
+    /// Length of the cycle: sum of all entries.
     pub fn cycle(&self) -> Span {
         Span::from_picos(self.entries.iter().fold(0, |sum, entry| sum + entry.length.as_picos()))
     }
@@ -166,9 +167,9 @@ impl GateSchedule {
 pub struct GateEntry {
     /// Classes whose gates are open, ascending.
     pub open: Vec<u8>,
-    /// For how long.
+    /// Duration of the entry.
     pub length: Span,
-    /// Whether it holds the MAC, or releases it.
+    /// Whether it holds the MAC of a port with preemption, or releases it.
     #[serde(default, skip_serializing_if = "is_unchanged")]
     pub mac: MacOperation,
 }
@@ -179,7 +180,7 @@ fn is_unchanged(mac: &MacOperation) -> bool {
 }
 
 impl GateEntry {
-    /// Whether it holds the MAC, or releases it.
+    /// Whether it holds the MAC of a port with preemption, or releases it.
     pub fn sets_mac(&self) -> bool {
         !is_unchanged(&self.mac)
     }
@@ -195,7 +196,7 @@ impl GateEntry {
 pub struct Classify {
     /// The flow, which this host sends or returns.
     pub flow: FlowId,
-    /// 0 to 7.
+    /// Priority of its frames, 0 to 7.
     pub priority: u8,
 }
 
@@ -204,13 +205,13 @@ pub struct Classify {
 pub struct IngressRule {
     /// The flow.
     pub flow: FlowId,
-    /// By the card.
+    /// Whether the card does it.
     #[serde(default)]
     pub offload: bool,
-    /// When they may come; absent: at any time.
+    /// Gate that its frames must pass; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<StreamGate>,
-    /// How many may come; absent: any number.
+    /// Meter that its frames must pass; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meter: Option<Meter>,
 }
@@ -224,14 +225,14 @@ pub struct StreamGate {
     pub entries: Vec<StreamGateEntry>,
 }
 
-/// A line of a stream gate.
+/// An entry of a stream gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamGateEntry {
     /// Whether frames pass.
     pub open: bool,
-    /// For how long.
+    /// Duration of the entry.
     pub length: Span,
-    /// Most bytes of frames that pass in it.
+    /// Largest sum of frame lengths that passes in it, in bytes; absent: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_octets: Option<u32>,
 }
@@ -239,8 +240,8 @@ pub struct StreamGateEntry {
 /// A flow meter: what is above it is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meter {
-    /// Bits of frames a second, by the length of the frames without their FCS.
+    /// Rate in bit/s, by the length of frames without their FCS.
     pub rate_bps: u64,
-    /// Bytes that may come at once.
+    /// Burst size, in bytes.
     pub burst: u32,
 }

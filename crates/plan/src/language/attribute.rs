@@ -320,6 +320,20 @@ impl<T> Attribute<T> {
         }
     }
 
+    /// The value of [`default`](Self::default). For attributes that are declared with one.
+    pub(crate) fn usual(&self) -> T {
+        self.value_of(self.default())
+    }
+
+    /// The value that counts under a profile where it is not written. For attributes that are declared with one.
+    pub(crate) fn usual_value_in(&self, profile: PtpProfile) -> T {
+        self.value_of(self.usual_in(profile))
+    }
+
+    fn value_of(&self, default: Option<&str>) -> T {
+        default.and_then(|text| self.parse(text).ok()).expect("declared with a default, which is a value")
+    }
+
     /// The value of a text.
     pub(crate) fn parse(&self, text: &str) -> Result<T, Refused> {
         match &self.form.reading {
@@ -395,6 +409,9 @@ pub(crate) trait Declared: Sync {
     fn form(&self) -> &'static str;
     /// What it means, with its range and its default.
     fn documentation(&self) -> String;
+    /// Whether every default is a value.
+    #[cfg(test)]
+    fn has_values_as_defaults(&self) -> bool;
 }
 
 impl<T: Sync> Declared for Attribute<T> {
@@ -413,6 +430,12 @@ impl<T: Sync> Declared for Attribute<T> {
     fn documentation(&self) -> String {
         let text = paragraph(self.doc).replace("{limit}", &self.limit());
         text.replace("{default}", self.otherwise).replace("{in_gptp}", self.in_gptp)
+    }
+
+    #[cfg(test)]
+    fn has_values_as_defaults(&self) -> bool {
+        let profiles = [PtpProfile::Default, PtpProfile::Gptp];
+        profiles.iter().filter_map(|profile| self.usual_in(*profile)).all(|text| self.parse(text).is_ok())
     }
 }
 

@@ -7,9 +7,22 @@ use super::attribute::{Declared, Need, Shape, Written, paragraph};
 /// An element of the language.
 pub(crate) struct Element {
     pub(crate) tag: &'static str,
+    /// The attribute by which a message tells it from others of its kind.
+    pub(crate) naming: Option<&'static str>,
     pub(crate) doc: &'static [&'static str],
     pub(crate) content: Content,
-    pub(crate) attributes: &'static [&'static dyn Declared],
+    /// Its own ones, and those of the element that it is like.
+    pub(crate) attributes: &'static [&'static [&'static dyn Declared]],
+}
+
+impl Element {
+    /// The naming attribute of a declaration that has one or none.
+    pub(super) const fn named(attributes: &'static [&'static str]) -> Option<&'static str> {
+        match attributes {
+            [name] => Some(name),
+            _ => None,
+        }
+    }
 }
 
 /// The elements in an element.
@@ -78,6 +91,7 @@ pub(super) struct Language {
 #[derive(Serialize)]
 struct ElementData {
     name: &'static str,
+    named_by: Option<&'static str>,
     documentation: String,
     /// `any`, `all` or `list`.
     content: &'static str,
@@ -119,12 +133,12 @@ enum FormData {
 impl Language {
     pub(super) fn new<'a>(
         elements: impl Iterator<Item = &'a Element>,
-        types: &[&'static dyn Written],
+        types: impl Iterator<Item = &'static dyn Written>,
     ) -> Self {
-        let types = types.iter().map(|form| TypeData {
+        let types = types.map(|form| TypeData {
             name: form.name(),
             documentation: form.documentation(),
-            form: data(*form),
+            form: data(form),
         });
         Self { elements: elements.map(ElementData::new).collect(), types: types.collect() }
     }
@@ -137,7 +151,7 @@ impl ElementData {
             Content::All(parts) => ("all", 0, parts.to_vec()),
             Content::List(parts) => ("list", 0, parts.to_vec()),
         };
-        let attributes = element.attributes.iter().map(|attribute| AttributeData {
+        let attributes = element.attributes.concat().into_iter().map(|attribute| AttributeData {
             name: attribute.name(),
             r#type: attribute.form(),
             required: attribute.need() == Need::Required,
@@ -149,6 +163,7 @@ impl ElementData {
         });
         Self {
             name: element.tag,
+            named_by: element.naming,
             documentation: paragraph(element.doc),
             content,
             least,

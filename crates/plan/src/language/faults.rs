@@ -2,7 +2,7 @@
 
 use wg_frame::time::Span;
 
-use super::attribute::{Attribute, Text, optional, required, usual};
+use super::attribute::{Attribute, Declared, Text, optional, required, usual};
 use super::element::{Element, nothing, some};
 use super::types;
 
@@ -15,7 +15,7 @@ elements! {
     ]) {}
     /// Bits of a link's frames are inverted at random; the receiver finds a wrong frame check sequence and
     /// drops the frame.
-    bit_errors "bit-errors" holds nothing() {
+    bit_errors "bit-errors" named LINK holds nothing() {
         /// The link: its two nodes, with ports if several links join them.
         LINK: Text = required("link", &types::LINK_ENDS);
         /// Errors per bit; seeded.
@@ -28,7 +28,7 @@ elements! {
         UNTIL: Span = optional("until", &types::TIME);
     }
     /// Frames of a link do not arrive.
-    loss "loss" holds nothing() {
+    loss "loss" named LINK holds nothing() {
         LINK: Text = bit_errors::LINK;
         /// Each frame with this probability, {limit}; seeded. Either this, or flow and sequence.
         SHARE: u32 = optional("share", &types::SHARE)
@@ -43,17 +43,9 @@ elements! {
         UNTIL: Span = bit_errors::UNTIL;
     }
     /// Frames of a link arrive twice, back to back.
-    duplicate "duplicate" holds nothing() {
-        LINK: Text = bit_errors::LINK;
-        SHARE: u32 = loss::SHARE;
-        FLOW: u16 = loss::FLOW;
-        SEQUENCE: Vec<(u32, u32)> = loss::SEQUENCE;
-        SENT_BY: String = bit_errors::SENT_BY;
-        FROM: Span = bit_errors::FROM;
-        UNTIL: Span = bit_errors::UNTIL;
-    }
+    duplicate "duplicate" named LINK like loss holds nothing() {}
     /// Frames of a link arrive later and may be overtaken.
-    delay "delay" holds nothing() {
+    delay "delay" named LINK holds nothing() {
         LINK: Text = bit_errors::LINK;
         /// How much later, {limit}.
         BY: Span = required("by", &types::TIME).within("more than 0s, at most 1min");
@@ -65,19 +57,11 @@ elements! {
         UNTIL: Span = bit_errors::UNTIL;
     }
     /// The payload of a link's frames is altered without the frame check sequence noticing.
-    corrupt "corrupt" holds nothing() {
-        LINK: Text = bit_errors::LINK;
-        SHARE: u32 = loss::SHARE;
-        FLOW: u16 = loss::FLOW;
-        SEQUENCE: Vec<(u32, u32)> = loss::SEQUENCE;
-        SENT_BY: String = bit_errors::SENT_BY;
-        FROM: Span = bit_errors::FROM;
-        UNTIL: Span = bit_errors::UNTIL;
-    }
+    corrupt "corrupt" named LINK like loss holds nothing() {}
     /// A sender cuts frames short, or runs on: they leave as runts or giants, with a right frame check
     /// sequence and a damaged message. Bit errors beside make them fragments and jabbers. Not at a hub, nor
     /// where the sender has windows or traffic classes.
-    wrong_length "wrong-length" holds nothing() {
+    wrong_length "wrong-length" named LINK holds nothing() {
         LINK: Text = bit_errors::LINK;
         /// The length that they then have, destination address to FCS: 18B to 63B, or 1519B to 16000B.
         LENGTH: u16 = required("length", &types::WRONG_LENGTH);
@@ -89,7 +73,7 @@ elements! {
         UNTIL: Span = bit_errors::UNTIL;
     }
     /// A link is cut; frames on it are lost.
-    cut "cut" holds nothing() {
+    cut "cut" named LINK holds nothing() {
         LINK: Text = bit_errors::LINK;
         /// When.
         FROM: Span = required("from", &types::TIME);
@@ -98,7 +82,7 @@ elements! {
     }
     /// An end system sends frames of a flow past every regulator and schedule. Exactly one of period and
     /// load.
-    babble "babble" holds nothing() {
+    babble "babble" named FLOW holds nothing() {
         /// The flow.
         FLOW: u16 = required("flow", &types::FLOW_ID);
         /// From when on.
@@ -119,7 +103,7 @@ elements! {
             .cure("write a length, destination address to FCS");
     }
     /// A switch restarts: its buffers and learned addresses are lost, and nothing passes until it is back.
-    restart "restart" holds nothing() {
+    restart "restart" named SWITCH holds nothing() {
         /// The switch.
         SWITCH: String = required("switch", &types::NAME);
         FROM: Span = cut::FROM;
@@ -127,7 +111,7 @@ elements! {
         UNTIL: Span = required("until", &types::TIME);
     }
     /// A node's clock is set.
-    step_clock "step-clock" holds nothing() {
+    step_clock "step-clock" named ON holds nothing() {
         /// The end system or switch.
         ON: String = required("on", &types::NAME);
         /// When, in true time.

@@ -3,7 +3,7 @@
 use wg_frame::ethernet::MacAddress;
 use wg_frame::time::Span;
 
-use super::attribute::{Attribute, Text, optional, required, usual};
+use super::attribute::{Attribute, Declared, Text, optional, required, usual};
 use super::element::{Element, any, list, nothing, several};
 use super::types;
 use crate::campaign::{IndividualRecovery, Protocol};
@@ -23,7 +23,7 @@ elements! {
     }
     /// A stream of numbered messages from one end system to one or several others, and back if relays return
     /// them (not tt).
-    flow "flow" holds any(&["window", "path", "frer", "stream-reservation"]) {
+    flow "flow" named ID holds any(&["window", "path", "frer", "stream-reservation"]) {
         /// Its number, unique in the test; it travels in every message.
         ID: u16 = required("id", &types::FLOW_ID_OR_GROUP);
         /// How it is carried.
@@ -48,8 +48,8 @@ elements! {
         /// frames carry no tag. Default for rc: 4.
         PRIORITY: u8 = optional("priority", &types::PRIORITY);
         /// udp and be: differentiated services code point of its packets (RFC 2474). Switches ignore it;
-        /// captures show it. Default: 0.
-        DSCP: u8 = optional("dscp", &types::DSCP);
+        /// captures show it. Default: {default}.
+        DSCP: u8 = optional("dscp", &types::DSCP).otherwise("0");
         /// The networks it travels on. Default: for rc both if all its ends are on both; otherwise A if all
         /// its ends are on A, else B. For a tt flow on both, the first accepted copy counts.
         NETWORKS: Option<NetworkId> = optional("networks", &types::NETWORKS);
@@ -65,25 +65,27 @@ elements! {
         /// contracts of all virtual links, lmax + 20B per bag, must fit; an end system has at most 128
         /// virtual links, and its output jitter, 40us + sum of (20B + lmax) / rate, must not exceed 500us.
         BAG: Span = optional("bag", &types::BAG);
-        /// rc: sub-virtual-links, served in turn. Default: 1.
-        SUB_LINKS: u8 = optional("sub-links", &types::SUB_LINK);
-        /// rc: frames each sub-virtual-link holds, 64 by default. tt: messages that wait for their dispatch;
+        /// rc: sub-virtual-links, served in turn. Default: {default}.
+        SUB_LINKS: u8 = optional("sub-links", &types::SUB_LINK).otherwise("1");
+        /// rc: frames each sub-virtual-link holds, {default} by default. tt: messages that wait for their dispatch;
         /// without it only the last one is kept.
-        QUEUE: u32 = optional("queue", &types::QUEUED);
+        QUEUE: u32 = optional("queue", &types::QUEUED).otherwise("64");
         /// rc: maximum time between two copies of a frame for the second to be removed; more than 0s, less
-        /// than 254 BAG. Default: 5ms.
-        SKEW_MAX: Span = optional("skew-max", &types::TIME).within("more than 0s, at most 100s");
-        /// rc: whether second copies are removed. Default: on.
-        REDUNDANCY: bool = optional("redundancy", &types::SWITCHED);
-        /// rc: where the sequence number of the virtual link lies. Default: behind.
-        SEQUENCE_NUMBER: bool = optional("sequence-number", &types::SEQUENCE_NUMBER);
-        /// rc: jitter that a switch allows the virtual link at an input port, {limit}. Default: 500us.
-        JITTER: Span = optional("jitter", &types::TIME).within("0s to 128ms");
+        /// than 254 BAG. Default: {default}.
+        SKEW_MAX: Span =
+            optional("skew-max", &types::TIME).otherwise("5ms").within("more than 0s, at most 100s");
+        /// rc: whether second copies are removed. Default: {default}.
+        REDUNDANCY: bool = optional("redundancy", &types::SWITCHED).otherwise("on");
+        /// rc: where the sequence number of the virtual link lies. Default: {default}.
+        SEQUENCE_NUMBER: bool =
+            optional("sequence-number", &types::SEQUENCE_NUMBER).otherwise("behind");
+        /// rc: jitter that a switch allows the virtual link at an input port, {limit}. Default: {default}.
+        JITTER: Span = optional("jitter", &types::TIME).otherwise("500us").within("0s to 128ms");
         /// tt, required there: time between two dispatches, {limit}. All windows of a port must begin
         /// together again within 65536 openings.
         PERIOD: Span = optional("period", &types::TIME).within("more than 0s, at most 100s");
-        /// tt: first dispatch by the sender's clock, less than the period. Default: 0s.
-        OFFSET: Span = optional("offset", &types::TIME).within("0s to 100s");
+        /// tt: first dispatch by the sender's clock, less than the period. Default: {default}.
+        OFFSET: Span = optional("offset", &types::TIME).otherwise("0s").within("0s to 100s");
         /// tt: In a group: added to offset from one member to the next, so that they do not all send at once.
         /// Default: 0s.
         OFFSET_STEP: Span = optional("offset-step", &types::TIME);
@@ -93,8 +95,8 @@ elements! {
         /// of others and one frame.
         WINDOW: Span = optional("window", &types::TIME).within("more than 0s, at most 100s");
         /// tt: how long before the planned instant of reception a frame is accepted, less than the period.
-        /// Default: 1us, plus the time by which frames shorter than lmax arrive earlier.
-        EARLY: Span = optional("early", &types::TIME).within("0s to 100s");
+        /// Default: {default}, plus the time by which frames shorter than lmax arrive earlier.
+        EARLY: Span = optional("early", &types::TIME).otherwise("1us").within("0s to 100s");
         /// tt: how long after the planned instant it is accepted, less than the period. Default: the length
         /// of the last window.
         LATE: Span = optional("late", &types::TIME).within("0s to 100s");
@@ -147,8 +149,8 @@ elements! {
         RECOVERY: bool = usual("recovery", &types::RECOVERY, "vector");
         /// Vector recovery: sequence numbers it remembers, 2 to 32768. A copy that comes so many messages
         /// behind the first one is rogue and discarded; so it must exceed the messages that are sent while a
-        /// copy is on its way longer than another. Default: 2.
-        HISTORY_LENGTH: u32 = optional("history-length", &types::HISTORY_LENGTH);
+        /// copy is on its way longer than another. Default: {default}.
+        HISTORY_LENGTH: u32 = optional("history-length", &types::HISTORY_LENGTH).otherwise("2");
         /// Any sequence number is accepted after so long without one that passed; at most 24h, longer than
         /// the paths are apart.
         RESET: Span = usual("reset", &types::TIME, "2s").within("more than 0s, at most 24h");
@@ -189,7 +191,7 @@ elements! {
     /// The window of one output port on the path of a tt flow, set by hand. The windows of other ports are
     /// derived: a window opens when the whole frame has arrived and been processed, or with the next period
     /// if it would cross the end of this one.
-    window "window" holds nothing() {
+    window "window" named PORT holds nothing() {
         /// The output port, towards the receiver.
         PORT: Text = required("port", &types::PORT);
         /// When it opens, by the node's clock; less than the period of the flow, and not before the frame can

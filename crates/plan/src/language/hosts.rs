@@ -2,11 +2,11 @@
 
 use wg_frame::time::Span;
 
-use super::attribute::{Attribute, Text, optional, required, usual};
+use super::attribute::{Attribute, Declared, Text, optional, required, usual};
 use super::element::{Element, any, nothing};
 use super::types;
 use crate::campaign::Protocol;
-use crate::network::{Distribution, HostModel};
+use crate::network::{Distribution, KeptModel};
 
 elements! {
     /// Values that replace those of the host model of an end system.
@@ -41,12 +41,12 @@ elements! {
         RECEIVE_WAKE_UP: Distribution = optional("receive-wake-up", &types::DISTRIBUTION).within("0s to 10s");
         /// Wake-up latency of a relay task behind its queue, a distribution. Default: that of the host model.
         RELAY_WAKE_UP: Distribution = optional("relay-wake-up", &types::DISTRIBUTION).within("0s to 10s");
-        /// Messages between applications and the egress queue, at most. Default: 4096.
-        BACKLOG: u32 = optional("backlog", &types::FRAMES);
-        /// Size of the receive ring in frames; what does not fit is dropped. Default: 4096.
-        RING: u32 = optional("ring", &types::FRAMES);
-        /// Size of the egress queue, {limit}. Default: 4MiB.
-        EGRESS: u64 = optional("egress", &types::SIZE).within("2KiB to 1024MiB");
+        /// Messages between applications and the egress queue, at most. Default: {default}.
+        BACKLOG: u32 = optional("backlog", &types::FRAMES).otherwise("4096");
+        /// Size of the receive ring in frames; what does not fit is dropped. Default: {default}.
+        RING: u32 = optional("ring", &types::FRAMES).otherwise("4096");
+        /// Size of the egress queue, {limit}. Default: {default}.
+        EGRESS: u64 = optional("egress", &types::SIZE).otherwise("4MiB").within("2KiB to 1024MiB");
         /// What background load costs the host that it is sent to. Default: received if the host has
         /// card-read, a receive-buffer, or interrupts that are spaced, burst or adaptive; otherwise
         /// discarded.
@@ -60,37 +60,18 @@ elements! {
     }
     /// A host model with a name, which end systems and the network refer to by host. A file may hold it: then
     /// this element names the file, and what is written here replaces what the file says.
-    host_model "host-model" holds any(&["receive-buffer", "stack"]) {
+    host_model "host-model" named NAME like host holds any(&["receive-buffer", "stack"]) {
         /// Its name, unique among the host models of the network, and neither tuned nor ideal.
         NAME: String = required("name", &types::NAME);
         /// The model whose values it has where none are written.
-        LIKE: fn() -> HostModel = usual("like", &types::KEPT_HOST_MODEL, "tuned");
+        LIKE: KeptModel = usual("like", &types::KEPT_HOST_MODEL, "tuned");
         /// A file with a host-model element whose attributes and elements it takes over; its name does not
         /// count.
         FILE: Text = optional("file", &types::PATH);
-        TRANSMIT: Span = host::TRANSMIT;
-        TRANSMIT_PER_BYTE: Span = host::TRANSMIT_PER_BYTE;
-        RECEIVE: Span = host::RECEIVE;
-        RECEIVE_PER_BYTE: Span = host::RECEIVE_PER_BYTE;
-        INTERFACE_DELAY: Span = host::INTERFACE_DELAY;
-        INTERFACE_RECEIVE_DELAY: Span = host::INTERFACE_RECEIVE_DELAY;
-        INTERRUPT_LATENCY: Span = host::INTERRUPT_LATENCY;
-        INTERRUPTS: &'static str = host::INTERRUPTS;
-        INTERRUPT_FRAMES: u32 = host::INTERRUPT_FRAMES;
-        INTERRUPT_WAIT: Span = host::INTERRUPT_WAIT;
-        SEND_WAKE_UP: Distribution = host::SEND_WAKE_UP;
-        RECEIVE_WAKE_UP: Distribution = host::RECEIVE_WAKE_UP;
-        RELAY_WAKE_UP: Distribution = host::RELAY_WAKE_UP;
-        BACKLOG: u32 = host::BACKLOG;
-        RING: u32 = host::RING;
-        EGRESS: u64 = host::EGRESS;
-        BACKGROUND: bool = host::BACKGROUND;
-        CARD_READ: Span = host::CARD_READ;
-        CARD_READ_PER_BYTE: Span = host::CARD_READ_PER_BYTE;
     }
     /// What holds received frames of a kind until they are read. A host with one has one for each kind, and
     /// reads tt before rc before be frames; it never interrupts a read.
-    receive_buffer "receive-buffer" holds nothing() {
+    receive_buffer "receive-buffer" named CLASS holds nothing() {
         /// The frames it is for.
         CLASS: usize = required("class", &types::TRAFFIC_KIND);
         /// Frames it holds, the one being read among them. Default: the ring of the host.
@@ -102,7 +83,7 @@ elements! {
     }
     /// What a protocol's way through the operating system costs, where that is not what the host's transmit
     /// and receive say: raw frames pass fewer layers than UDP. Background load is UDP.
-    stack "stack" holds nothing() {
+    stack "stack" named PROTOCOL holds nothing() {
         /// The protocol.
         PROTOCOL: Protocol = required("protocol", &types::PROTOCOL);
         /// From the application's call to the egress queue, for any frame, {limit}. Default: that of the

@@ -1,6 +1,6 @@
 //! What is varied, and what is judged.
 
-use super::attribute::{Attribute, Text, optional, required};
+use super::attribute::{Attribute, Declared, Text, optional, required};
 use super::element::{Element, list, many, maybe, nothing, several};
 use super::types;
 
@@ -9,7 +9,7 @@ elements! {
     /// are innermost. At most 10000 runs.
     sweep "sweep" holds list(&[many("axis"), maybe("repeat")]) {}
     /// A parameter that is varied.
-    axis "axis" holds nothing() {
+    axis "axis" named OF holds nothing() {
         /// What is varied; one axis of each kind.
         OF: &'static str = required("of", &types::AXIS_NAME);
         /// The values it takes.
@@ -19,14 +19,14 @@ elements! {
         FLOW: Vec<u16> = optional("flow", &types::FLOW_IDS);
     }
     /// Measures every point several times.
-    repeat "repeat" holds nothing() {
+    repeat "repeat" named TIMES holds nothing() {
         /// How often.
         TIMES: u32 = required("times", &types::TIMES);
     }
     /// What the measures are judged against; every run must keep all of them.
     limits "limits" holds list(&[several("limit")]) {}
     /// One bound on one measure. Exactly one of at-most and at-least.
-    limit "limit" holds nothing() {
+    limit "limit" named MEASURE holds nothing() {
         /// The flows it judges, each separately. A measure that only some flows have, such as rtt or
         /// lateness, is judged on those; unplanned is counted per run and takes no flow. Default: every flow.
         FLOW: Vec<u16> = optional("flow", &types::FLOW_IDS);

@@ -18,32 +18,40 @@ macro_rules! forms {
             $($with)*
             $(&[$(Choice { name: $word, value: $stands, doc: &[$($meaning),*] }),*])?
         );)*
-        /// Every form of the language.
+        /// The forms of this file.
         pub(super) static FORMS: &[&dyn Written] = &[$(&$form),*];
     };
 }
 
 /// Declares elements: a module each, with a constant for each attribute, and all of them in the order in which they are
-/// shown.
+/// shown. `named` is the attribute by which a message tells an element from others of its kind; `like` gives it all attributes of another
+/// element behind its own.
 macro_rules! elements {
     ($(
         $(#[doc = $doc:literal])*
-        $element:ident $tag:literal holds $content:ident($($parts:tt)*) {
+        $element:ident $tag:literal $(named $naming:ident)? $(like $other:ident)? holds $content:ident($($parts:tt)*) {
             $($(#[doc = $meaning:literal])* $attribute:ident: $value:ty = $declared:expr;)*
         }
     )*) => {
         $(pub(crate) mod $element {
             #[allow(unused_imports, reason = "some elements have no attribute")]
             use super::*;
+            $(
+                #[allow(unused_imports, reason = "few readers name an attribute by each element that has it")]
+                pub(crate) use super::$other::*;
+            )?
 
             $(pub(crate) const $attribute: Attribute<$value> = $declared.documented(&[$($meaning),*]);)*
+            /// The attributes that are declared here, in the order in which they are shown.
+            pub(super) const OWN: &[&dyn Declared] = &[$(&$attribute),*];
         })*
         /// The elements of this file.
         pub(super) static ELEMENTS: &[Element] = &[$(Element {
             tag: $tag,
+            naming: Element::named(&[$($element::$naming.name)?]),
             doc: &[$($doc),*],
             content: $content($($parts)*),
-            attributes: &[$(&$element::$attribute),*],
+            attributes: &[$element::OWN, $($other::OWN)?],
         }),*];
     };
 }
@@ -82,8 +90,27 @@ fn elements() -> impl Iterator<Item = &'static Element> {
     files.into_iter().flatten()
 }
 
+/// The attribute by which a message tells an element from others of its kind: `name` of `<switch>`.
+pub(crate) fn naming_attribute(tag: &str) -> Option<&'static str> {
+    elements().find(|element| element.tag == tag)?.naming
+}
+
 /// The whole language as JSON: elements with their attributes, and the forms of values.
 pub fn language() -> String {
-    let language = Language::new(elements(), types::FORMS);
+    let language = Language::new(elements(), types::forms());
     serde_json::to_string(&language).expect("names and texts are JSON")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::elements;
+
+    #[test]
+    fn defaults_are_values() {
+        for element in elements() {
+            for attribute in element.attributes.concat() {
+                assert!(attribute.has_values_as_defaults(), "{} of <{}>", attribute.name(), element.tag);
+            }
+        }
+    }
 }

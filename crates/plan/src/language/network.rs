@@ -1,6 +1,6 @@
 //! The test, the network, and the end systems in it.
 
-use super::attribute::{Attribute, Text, optional, required, usual};
+use super::attribute::{Attribute, Declared, Text, optional, required, usual};
 use super::element::{Element, all, any, maybe, once, some};
 use super::types;
 use crate::campaign::Bench;
@@ -8,7 +8,7 @@ use crate::campaign::Bench;
 elements! {
     /// A test: one network, the flows in it, the tasks that send and receive them, and optionally faults, a
     /// sweep and limits.
-    test "test" holds all(&[
+    test "test" named NAME holds all(&[
         once("network"), once("flows"), once("tasks"), maybe("synchronise"), maybe("faults"),
         maybe("sweep"), maybe("limits")
     ]) {
@@ -31,7 +31,7 @@ elements! {
     }
     /// A host that sends, receives or relays messages. It has one link on network A, on B, or on each. Clock
     /// and host model apply to simulation; a real machine has its own.
-    end_system "end-system" holds any(&["clock", "timestamps", "event", "host", "host-tsn"]) {
+    end_system "end-system" named NAME holds any(&["clock", "timestamps", "event", "host", "host-tsn"]) {
         /// Its name, unique in the network.
         NAME: String = required("name", &types::NAME_OR_GROUP);
         /// Its host model. Default: that of the network.

@@ -2,11 +2,10 @@
 
 use wg_frame::time::Span;
 
-use super::attribute::{Attribute, optional, required, usual};
+use super::attribute::{Attribute, Declared, optional, required, usual};
 use super::element::{Element, list, many, nothing};
 use super::types;
-use crate::imperfections::HeldUp;
-use crate::network::Distribution;
+use crate::network::{Distribution, HeldUp};
 
 elements! {
     /// A node's oscillator; without it the clock is perfect. It shows offset + (1 + drift) * time, rounded
@@ -28,7 +27,7 @@ elements! {
         GRANULARITY: Span = optional("granularity", &types::TIME).within("more than 0s, at most 1s");
     }
     /// A change of temperature, and what it does to the oscillator.
-    temperature "temperature" holds nothing() {
+    temperature "temperature" named AT holds nothing() {
         /// Time after the epoch; at most one change at any time.
         AT: Span = required("at", &types::TIME);
         /// Change of the drift; changes add up.

@@ -2,7 +2,7 @@
 
 use wg_frame::time::Span;
 
-use super::attribute::{Attribute, Text, optional, required, usual};
+use super::attribute::{Attribute, Declared, Text, optional, required, usual};
 use super::element::{Element, any, list, many, nothing};
 use super::network::end_system;
 use super::types;
@@ -10,7 +10,7 @@ use crate::network::{Distribution, ForwardingMode, Integration, NetworkId, Polic
 
 elements! {
     /// A switch. It is on network A or on network B.
-    switch "switch" holds any(&["clock", "timestamps", "own-frames", "vlan", "switch-tsn"]) {
+    switch "switch" named NAME holds any(&["clock", "timestamps", "own-frames", "vlan", "switch-tsn"]) {
         NAME: String = end_system::NAME;
         /// A file with a switch element whose attributes it takes over, such as one that identify wrote; what
         /// is written here replaces what the file says.
@@ -65,10 +65,11 @@ elements! {
         SHARED_BUFFER: u64 = optional("shared-buffer", &types::SIZE).within("2KiB to 1024MiB");
         /// Buffer of all ports together in frames. Default: no limit.
         SHARED_FRAMES: u32 = optional("shared-frames", &types::FRAMES);
-        /// How virtual links are policed; arinc664 and mixed-criticality only. Default: bytes.
-        POLICING: Policing = optional("policing", &types::POLICING);
-        /// How time-triggered frames are protected; mixed-criticality only. Default: timely-block.
-        INTEGRATION: Integration = optional("integration", &types::INTEGRATION);
+        /// How virtual links are policed; arinc664 and mixed-criticality only. Default: {default}.
+        POLICING: Policing = optional("policing", &types::POLICING).otherwise("bytes");
+        /// How time-triggered frames are protected; mixed-criticality only. Default: {default}.
+        INTEGRATION: Integration =
+            optional("integration", &types::INTEGRATION).otherwise("timely-block");
         /// Length of alternating slots for time-triggered and other frames, at most 1s and at least as long
         /// as the longest frame takes on its slowest link; mixed-criticality only. Default: no slots.
         RASTER: Span = optional("raster", &types::TIME).within("more than 0s, at most 1s");
@@ -146,7 +147,7 @@ elements! {
         BASE_TIME: Span = usual("base-time", &types::TIME, "0s").within("0s to 168h");
     }
     /// A VLAN of a switch and the ports that carry it. A switch without any ignores tags.
-    vlan "vlan" holds nothing() {
+    vlan "vlan" named ID holds nothing() {
         /// Its identifier.
         ID: u16 = required("id", &types::VLAN_OF_PORTS);
         /// The ports that carry it; each must have a link.
@@ -154,14 +155,14 @@ elements! {
     }
     /// A repeater: all its links share one half-duplex medium (IEEE 802.3, CSMA/CD). It joins end systems
     /// only; all its links have one rate, 10Mbit/s or 100Mbit/s.
-    hub "hub" holds nothing() {
+    hub "hub" named NAME holds nothing() {
         /// Its name, unique in the network.
         NAME: String = required("name", &types::NAME);
         /// Delay from bit in to bit out, {limit}; a class II repeater has at most 46 bit times.
         DELAY: Span = usual("delay", &types::TIME, "460ns").within("0s to 1s");
     }
     /// A cable between two nodes: full duplex, half duplex at a hub.
-    link "link" holds nothing() {
+    link "link" named BETWEEN holds nothing() {
         /// The two nodes. A switch port may be given (sw1:3, 1 to 1024); others are numbered in the order of
         /// the file, the lowest free port first. An end system has port 1 on network A and port 2 on network
         /// B.

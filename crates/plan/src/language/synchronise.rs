@@ -3,7 +3,7 @@
 use wg_core::as6802::Integrity;
 use wg_frame::time::Span;
 
-use super::attribute::{Attribute, Text, optional, required, usual};
+use super::attribute::{Attribute, Declared, Text, optional, required, usual};
 use super::element::{Element, any, list, many, nothing};
 use super::types;
 use super::values::{Failing, PowerOfTwo};
@@ -172,11 +172,11 @@ elements! {
     ptp_clock "ptp-clock" holds nothing() {
         NAME: String = faulty_master::NAME;
         /// Compared first where a grandmaster is chosen; the least wins. 0 to 254, not for slave-only.
-        /// Default: 128; with gptp 246.
-        PRIORITY1: u8 = optional("priority1", &types::PRIORITY1);
-        /// Compared among clocks that are as good; the least wins. Not for slave-only. Default: 128; with
-        /// gptp 248.
-        PRIORITY2: u8 = optional("priority2", &types::OCTET);
+        /// Default: {default}; with gptp {in_gptp} (IEEE Std 1588-2019, I.3.2; IEEE Std 802.1AS-2020, 8.6.2.1).
+        PRIORITY1: u8 = optional("priority1", &types::PRIORITY1).otherwise("128").in_gptp("246");
+        /// Compared among clocks that are as good; the least wins. Not for slave-only. Default: {default};
+        /// with gptp {in_gptp}.
+        PRIORITY2: u8 = optional("priority2", &types::OCTET).otherwise("128").in_gptp("248");
         /// What it may become.
         ROLE: PtpRole = usual("role", &types::PTP_ROLE, "any");
     }

@@ -2,7 +2,7 @@
 
 use wg_frame::time::Span;
 
-use super::attribute::{Attribute, Text, optional, required, usual};
+use super::attribute::{Attribute, Declared, Text, optional, required, usual};
 use super::element::{Element, list, many, nothing, some};
 use super::types;
 use super::values::{CycleOffset, Reached};
@@ -18,16 +18,16 @@ elements! {
         /// Length of the measured part. Without it every sender needs a count (a replay has one), and the
         /// longest sender decides; with both, the one that ends first counts. A run lasts at most 100 days.
         DURATION: Span = optional("duration", &types::TIME);
-        /// Wait for frames in flight after the last send, at most 10min. Default: 200ms plus the time to
+        /// Wait for frames in flight after the last send, at most 10min. Default: {default} plus the time to
         /// empty every full buffer on the longest path, at most 5s.
-        DRAIN: Span = optional("drain", &types::TIME);
+        DRAIN: Span = optional("drain", &types::TIME).otherwise("200ms");
         /// Whether measured flows may take more than a link behind a switch carries, as in tests of what a
         /// switch then drops. The links of their senders carry all of them in any case.
         OVERLOAD: bool = usual("overload", &types::SWITCHED, "off");
     }
     /// Sends the messages of a flow on an absolute, open-loop schedule. One per flow; the flow also needs a
     /// receive or a relay. Exactly one of period and load.
-    send "send" holds nothing() {
+    send "send" named FLOW holds nothing() {
         /// The flow it sends.
         FLOW: u16 = required("flow", &types::FLOW_ID_OR_GROUP);
         /// Time between two messages, or between two bursts, at most 1000000s; at least the time its frames
@@ -70,8 +70,8 @@ elements! {
         /// Maximum bits per second on the wire, preamble and gap included; messages wait as needed. At least
         /// the average rate of the sender, less than the rate of its link. Default: no limit.
         RATE_LIMIT: u64 = optional("rate-limit", &types::RATE);
-        /// Sub-virtual-link of an rc flow that its messages use. Default: 1.
-        SUB_LINK: u8 = optional("sub-link", &types::SUB_LINK);
+        /// Sub-virtual-link of an rc flow that its messages use. Default: {default}.
+        SUB_LINK: u8 = optional("sub-link", &types::SUB_LINK).otherwise("1");
         /// Seed of its exponential intervals, the same in every run. Default: that of the run.
         SEED: u64 = optional("seed", &types::SEED);
         /// The period or load at the end of a ramp: the rate changes linearly over the measured part, or over
@@ -99,7 +99,7 @@ elements! {
     /// numbered message of the same length, at its time after the first. Replaces a send; for udp, raw and be
     /// flows that are received. Nothing is sent in the warm-up. Frames too short for the probe header and the
     /// transmit time are lengthened, and the check says how many.
-    replay "replay" holds nothing() {
+    replay "replay" named FLOW holds nothing() {
         FLOW: u16 = send::FLOW;
         /// The capture, pcapng or pcap, of microseconds or finer, in either byte order; at most 1000000
         /// frames, in the order of their times.
@@ -133,14 +133,14 @@ elements! {
         TRANSMIT_TIME: u64 = optional("transmit-time", &types::SIZE);
     }
     /// Receives the messages of a flow at its end, or at all its ends.
-    receive "receive" holds nothing() {
+    receive "receive" named FLOW holds nothing() {
         /// The flow it receives.
         FLOW: u16 = required("flow", &types::FLOW_ID_OR_GROUP);
         /// Where it runs; if given, it must be a receiver of the flow. Default: all of them.
         ON: String = optional("on", &types::NAME_OR_GROUP);
     }
     /// Sends every message of a flow back to where it came from.
-    relay "relay" holds list(&[many("fault")]) {
+    relay "relay" named FLOW holds list(&[many("fault")]) {
         /// The flow whose messages it returns.
         FLOW: u16 = required("flow", &types::FLOW_ID_OR_GROUP);
         /// Where it runs; if given, it must be a receiver of the flow. Default: every receiver. Several of a
@@ -154,7 +154,7 @@ elements! {
         THROUGH: Turn = usual("through", &types::TURN, "servicing");
     }
     /// A planted fault: what the relay does to some messages, to check that the test bed finds it.
-    fault "fault" holds nothing() {
+    fault "fault" named KIND holds nothing() {
         /// What it does.
         KIND: &'static str = required("kind", &types::FAULT_KIND);
         /// The messages, by sequence number from 0; one fault per message. Warm-up messages have no faults.
@@ -164,7 +164,7 @@ elements! {
     }
     /// Background load: bursts of UDP frames through warm-up and measured part. They leave no records; each
     /// is numbered, and its end system accounts for them.
-    inject "inject" holds nothing() {
+    inject "inject" named ON holds nothing() {
         /// The end system that sends it.
         ON: String = required("on", &types::NAME_OR_GROUP);
         /// The end system that receives it.
@@ -202,7 +202,7 @@ elements! {
     /// Remote logging: each message that an application of the host sends or receives makes a record, and
     /// records go to another end system as UDP frames, through the host's stack and over the network under
     /// test. Background load makes none; records that do not fill a frame at the end stay.
-    remote_log "remote-log" holds nothing() {
+    remote_log "remote-log" named ON holds nothing() {
         /// The end system that logs.
         ON: String = required("on", &types::NAME_OR_GROUP);
         /// The end system that its records go to. It treats them as background load.
@@ -213,7 +213,7 @@ elements! {
         RECORDS: u32 = usual("records", &types::LOG_RECORDS, "1");
     }
     /// Writes every frame at a node's ports as pcapng.
-    capture "capture" holds nothing() {
+    capture "capture" named ON holds nothing() {
         /// The end system or switch; one capture per node.
         ON: String = required("on", &types::NAME_OR_GROUP);
         /// Bytes kept of each frame, {limit}.

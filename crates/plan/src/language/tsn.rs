@@ -3,7 +3,7 @@
 use wg_core::selection::MacOperation;
 use wg_frame::time::Span;
 
-use super::attribute::{Attribute, Text, optional, required, usual};
+use super::attribute::{Attribute, Declared, Text, optional, required, usual};
 use super::element::{Element, all, any, list, many, maybe, nothing};
 use super::types;
 use crate::host_tsn::TsnOffload;
@@ -41,7 +41,7 @@ elements! {
     /// A traffic class of an output port. Every priority is in one class; of those that may send, the one
     /// with the highest number does. On a host it is of mqprio, or of taprio with a gate schedule; frames of
     /// the kernel's priorities above 7 go with priority 0.
-    traffic_class "traffic-class" holds all(&[maybe("cbs"), maybe("etf"), maybe("ats")]) {
+    traffic_class "traffic-class" named NUMBER holds all(&[maybe("cbs"), maybe("etf"), maybe("ats")]) {
         /// Its number. Classes are numbered from 0 in the order of the file.
         NUMBER: u8 = required("number", &types::CLASS_NUMBER);
         /// Priorities of its frames. A flow has that of its tag, or of classify, or 0.
@@ -112,7 +112,7 @@ elements! {
         MAC: MacOperation = usual("mac", &types::MAC_OPERATION, "unchanged");
     }
     /// Gives the frames of a flow a priority within the host, whatever their tag.
-    classify "classify" holds nothing() {
+    classify "classify" named FLOW holds nothing() {
         /// A flow that the host sends or returns; udp or raw.
         FLOW: u16 = required("flow", &types::FLOW_ID);
         /// The priority.
@@ -122,7 +122,7 @@ elements! {
     /// 8.6.5.2). The gate comes before the meter. At a host: in the kernel, for udp flows, and for raw flows
     /// where no raw flow has a tag. At a switch: the stream filter of the flow at the port where it enters,
     /// for udp, raw and be flows; what was dropped is told by reason, and counted by the measure policing.
-    ingress "ingress" holds all(&[maybe("stream-gate"), maybe("police")]) {
+    ingress "ingress" named FLOW holds all(&[maybe("stream-gate"), maybe("police")]) {
         /// A flow that arrives at the host, or enters the switch.
         FLOW: u16 = required("flow", &types::FLOW_ID);
         /// What a switch knows the frames by; no other flow that enters by the same port may have the same.

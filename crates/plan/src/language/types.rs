@@ -1,19 +1,19 @@
 //! The forms of values that attributes have, each with what an editor says of it.
 
-use wg_core::as6802::Integrity;
+mod clocks;
+
 use wg_core::selection::MacOperation;
 use wg_frame::ethernet::MacAddress;
 use wg_frame::time::Span;
 
+pub(crate) use self::clocks::*;
 use super::attribute::{Choice, Form, Shape, Text, Written, optional};
-use super::values::{self, CycleOffset, Failing, PowerOfTwo, Reached};
-use crate::campaign::{
-    Backend, Bench, Fill, IndividualRecovery, OnFailure, Pacing, Protocol, PtpDelay, PtpProfile, PtpRole,
-    PtpServo, PtpTimestamps, PtpTransport, Turn,
-};
+use super::values::{self, CycleOffset, PowerOfTwo, Reached};
+use crate::campaign::{Backend, Bench, Fill, IndividualRecovery, Pacing, Protocol, Turn};
 use crate::host_tsn::TsnOffload;
-use crate::imperfections::HeldUp;
-use crate::network::{Distribution, ForwardingMode, HostModel, Integration, NetworkId, Policing, SwitchKind};
+use crate::network::{
+    Distribution, ForwardingMode, HeldUp, Integration, KeptModel, NetworkId, Policing, SwitchKind,
+};
 use crate::quantity::{self, Kind};
 use crate::stream_class::StreamClass;
 use crate::stream_filter::{HeaderField, Identify};
@@ -236,13 +236,13 @@ forms! {
     /// network.
     HOST_MODEL "host-model": Text = text(Shape::Either(&["kept-host-model", "name"]));
     /// A host model that every test has.
-    KEPT_HOST_MODEL "kept-host-model": fn() -> HostModel = choice() {
+    KEPT_HOST_MODEL "kept-host-model": KeptModel = choice() {
         /// A plausible tuned machine, not a measured one: 2.5us to send and 2us to receive a frame, plus
         /// 150ps per byte; 600ns in the interface; 1us to the interrupt; wake-ups of some microseconds with a
         /// tail up to 40us.
-        "tuned" => HostModel::default,
+        "tuned" => KeptModel::Tuned,
         /// Takes no time: only the network remains.
-        "ideal" => HostModel::ideal,
+        "ideal" => KeptModel::Ideal,
     };
     /// When an interface interrupts its host for received frames.
     INTERRUPTS "interrupts": &'static str = choice() {
@@ -552,108 +552,6 @@ forms! {
     MEASURE_PERCENTILE "measure-percentile": Text = text(Shape::Percentiles);
     /// The listed measures.
     MEASURE_NAME "measure-name": Text = text(Shape::Measures);
-    /// What happens if a clock exceeds its limit.
-    ON_FAILURE "on-failure": OnFailure = choice() {
-        /// the run takes place and is graded DEGRADED
-        "grade" => OnFailure::Grade,
-        /// the run does not take place; exchanges are evaluated afterwards and make it INVALID
-        "refuse" => OnFailure::Refuse,
-    };
-    /// Frames of an exchange.
-    EXCHANGE_PROTOCOL "exchange-protocol": Protocol = choice() {
-        /// UDP over IPv4, 64 B frames
-        "udp" => Protocol::Udp,
-        /// Ethernet II through a packet socket, 64 B frames
-        "raw" => Protocol::Raw,
-        /// best effort beside rate-constrained and time-triggered frames, 64 B frames
-        "be" => Protocol::Be,
-    };
-    /// Where timestamps are taken.
-    PTP_TIMESTAMPS "ptp-timestamps": PtpTimestamps = choice() {
-        /// by the interface's own clock
-        "hardware" => PtpTimestamps::Hardware,
-        /// by the kernel
-        "software" => PtpTimestamps::Software,
-    };
-    /// What carries PTP frames.
-    PTP_TRANSPORT "ptp-transport": PtpTransport = choice() {
-        /// Ethernet (IEEE 1588-2019, annex E)
-        "l2" => PtpTransport::L2,
-        /// UDP over IPv4 (annex C)
-        "udp" => PtpTransport::Udp,
-    };
-    /// Number of a PTP domain, {limit}.
-    PTP_DOMAIN "ptp-domain": u8 = whole(0, 127);
-    /// How PTP measures delays.
-    PTP_DELAY "ptp-delay": PtpDelay = choice() {
-        /// from end to end, through whatever is between
-        "e2e" => PtpDelay::E2e,
-        /// from peer to peer; every switch between takes part
-        "p2p" => PtpDelay::P2p,
-    };
-    /// A constant of a servo, 0 to 10, at most three decimals.
-    GAIN "gain": u32 = by(Shape::Pattern(&[r"[0-9]{1,3}(\.[0-9]{1,3})?"]), values::gain);
-    /// Addresses and usual values of a PTP domain.
-    PTP_PROFILE "ptp-profile": PtpProfile = choice() {
-        /// IEEE Std 1588-2019, annex I: EtherType 88F7 to 01-1B-19-00-00-00
-        "default" => PtpProfile::Default,
-        /// IEEE Std 802.1AS-2020 as far as statime has it: to 01-80-C2-00-00-0E, peer delay, path trace;
-        /// every switch between clocks is a boundary clock
-        "gptp" => PtpProfile::Gptp,
-    };
-    /// What steers a clock: a filter of statime, or the servo of linuxptp.
-    PTP_SERVO "ptp-servo": PtpServo = choice() {
-        /// a Kalman filter: steers the frequency, and steps by a millisecond and more
-        "kalman" => PtpServo::Kalman,
-        /// a proportional filter: steps and steers at every measurement
-        "basic" => PtpServo::Basic,
-        /// the PI servo of ptp4l with its defaults for hardware timestamps, behind the median of ten delays: steps
-        /// once, by more than 20 us, and steers from then on
-        "pi" => PtpServo::Pi,
-    };
-    /// What a PTP clock may become.
-    PTP_ROLE "ptp-role": PtpRole = choice() {
-        /// as the best master clock algorithm has it
-        "any" => PtpRole::Any,
-        /// never grandmaster; not for boundary clocks
-        "slave-only" => PtpRole::SlaveOnly,
-        /// its ports are never slaves; one clock of a domain
-        "grandmaster-only" => PtpRole::GrandmasterOnly,
-    };
-    /// How an AS6802 cluster starts.
-    INTEGRITY "integrity": Integrity = choice() {
-        /// a master takes up any coldstart frame; acknowledgements are compressed
-        "standard" => Integrity::Standard,
-        /// a master takes up coldstart frames of others only; acknowledgements pass one by one
-        "high" => Integrity::High,
-    };
-    /// How a faulty synchronisation master behaves.
-    MASTER_BEHAVIOUR "master-behaviour": Failing = choice() {
-        /// its integration frames and acknowledgements come too early
-        "early" => Failing::Early,
-        /// all its frames come too late
-        "late" => Failing::Late,
-        /// it sends nothing
-        "silent" => Failing::Silent,
-        /// early in the first channel, and late by as much in the others
-        "inconsistent" => Failing::Inconsistent,
-    };
-    /// Integration cycles, {limit}.
-    CLUSTER_CYCLES "cluster-cycles": u32 = whole(1, 1_048_576);
-    /// Faulty masters, {limit}.
-    FAULTY_MASTERS "faulty-masters": u8 = whole(0, 2);
-    /// A number of 8 bits, {limit}.
-    OCTET "octet": u8 = whole(0, 255);
-    /// Synchronisation masters, {limit}.
-    SYNC_THRESHOLD "sync-threshold": u8 = whole(1, 32);
-    /// A priority, {limit}.
-    PRIORITY1 "priority1": u8 = whole(0, 254);
-    /// Announce intervals, {limit}.
-    ANNOUNCE_TIMEOUT "announce-timeout": u8 = whole(2, 10);
-    /// Cycles, {limit}.
-    STABLE_CYCLES "stable-cycles": u32 = whole(1, 1_000);
-    /// Cycles, {limit}.
-    UNSTABLE_CYCLES "unstable-cycles": u32 = whole(0, 1_000);
 }
 
 /// A size that a message or a frame has.
@@ -663,3 +561,8 @@ pub(crate) static WRONG_LENGTH: Form<u16> = SIZE.read_by(values::wrong_length);
 pub(crate) static BAG: Form<Span> = TIME.read_by(values::bag);
 pub(crate) static INTERVAL: Form<PowerOfTwo> = TIME.read_by(values::power_of_two);
 pub(crate) static CLOCK_STEP: Form<Span> = SIGNED_TIME.read_by(values::clock_step);
+
+/// Every form of the language, in the order in which they are shown.
+pub(super) fn forms() -> impl Iterator<Item = &'static dyn Written> {
+    FORMS.iter().chain(clocks::FORMS).copied()
+}

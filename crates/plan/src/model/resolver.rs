@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use crate::campaign::{FaultKind, FlowId};
-use crate::diagnostic::on_line;
-use crate::diagnostic::{Findings, Place};
+use crate::campaign::{FaultKind, FlowId, Protocol};
+use crate::diagnostic::{Findings, Place, on_line};
 use crate::network::{NetworkId, NodeIndex};
 use crate::reader::Maybe;
 use crate::statements::{
@@ -13,14 +12,12 @@ use crate::statements::{
     RemoteLogStatement, SendStatement, Statements,
 };
 use crate::topology::Topology;
+use crate::wire::payload_range;
 
 use super::{
     CaptureModel, FaultModel, FlowModel, HandSet, InjectModel, Model, ReceiveModel, RelayModel,
     RemoteLogModel, SendModel,
 };
-
-/// UDP payload of a frame of log records, at most.
-const LONGEST_LOG_FRAME: u64 = 1_472;
 
 /// What a flow's messages meet at their end.
 struct Sink {
@@ -145,24 +142,7 @@ impl Resolver<'_> {
             return;
         }
         self.sent.insert(flow, statement.place.clone());
-        self.model.sends.push(SendModel {
-            place: statement.place.clone(),
-            flow,
-            pace: statement.pace.clone(),
-            payload: statement.payload.clone(),
-            fill: statement.fill.clone(),
-            count: statement.count.clone(),
-            offset: statement.offset.clone(),
-            cycle_offset: statement.cycle_offset.clone(),
-            exponential: statement.exponential,
-            burst: statement.burst.clone(),
-            spacing: statement.spacing.clone(),
-            rate_limit: statement.rate_limit.clone(),
-            sub_link: statement.sub_link.clone(),
-            of_frame: statement.of_frame,
-            course: statement.course.clone(),
-            replay: statement.replay.clone(),
-        });
+        self.model.sends.push(SendModel { flow, written: statement.clone() });
     }
 
     fn id(&self, flow: usize) -> FlowId {
@@ -340,19 +320,8 @@ impl Resolver<'_> {
         if !reach.missing.is_empty() && self.topology.links_whole {
             self.no_route(&statement.place, on, to);
         }
-        self.model.injects.push(InjectModel {
-            place: statement.place.clone(),
-            on,
-            to,
-            load: statement.load.clone(),
-            payload: statement.payload.clone(),
-            burst: statement.burst.clone(),
-            of_frame: statement.of_frame,
-            exponential: statement.exponential,
-            shaping: statement.shaping.clone(),
-            threads: statement.threads.clone(),
-            route: reach.routes.into_iter().next().map(Rc::new),
-        });
+        let route = reach.routes.into_iter().next().map(Rc::new);
+        self.model.injects.push(InjectModel { on, to, route, written: statement.clone() });
     }
 
     pub(super) fn remote_log(&mut self, statement: &RemoteLogStatement) {
@@ -369,10 +338,11 @@ impl Resolver<'_> {
             self.found.error(&statement.place, message, "1 per end system", "keep one of the two");
             return;
         }
-        if u64::from(records.value) * record.value > LONGEST_LOG_FRAME {
+        let (_, longest) = payload_range(Protocol::Udp);
+        if u64::from(records.value) * record.value > longest.into() {
             let message = format!("{} of {} do not fit into one frame", records.named(), record.named());
             let cure = "write fewer records in a frame, or shorter ones";
-            self.found.error(&statement.place, message, format!("{LONGEST_LOG_FRAME}B"), cure);
+            self.found.error(&statement.place, message, format!("{longest}B"), cure);
             return;
         }
         let [a, b] = self.reach(&statement.place, &(on, Rc::new([to])), &[]);

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use wg_core::hub::{Hub, HubError, MAX_STATIONS, Rate, StationPlan};
+use wg_core::line::LONGEST_TAGGED_FRAME;
 use wg_frame::time::Span;
 
 use super::check::PointCheck;
-use crate::campaign::Hop;
-use crate::campaign::Protocol;
+use crate::campaign::{Hop, Protocol};
 use crate::diagnostic::{Findings, Place};
 use crate::model::FlowModel;
 use crate::network::{Link, NodeIndex, NodeKind, SwitchKind};
@@ -15,8 +15,6 @@ use crate::quantity::show_rate;
 
 /// Time in which two stations on one medium must have noticed each other, in bits (IEEE Std 802.3-2022, 4.4.2).
 const SLOT_BITS: u64 = 512;
-/// Longest frame with a tag, in bytes.
-pub(super) const LONGEST_FRAME: u16 = 1_522;
 
 impl PointCheck<'_> {
     pub(super) fn carriers(&self, found: &mut Findings) {
@@ -199,7 +197,7 @@ impl PointCheck<'_> {
         for (link, at) in links.flat_map(|(number, link)| link.ends.map(|end| (number, end))) {
             let Some(raster) = self.topology.rasters.get(&at.node) else { continue };
             let rate = self.rate(link);
-            let needed = self.line(link).occupation(LONGEST_FRAME);
+            let needed = self.line(link).occupation(LONGEST_TAGGED_FRAME);
             if raster.value < needed && told.insert(at.node) {
                 let message = format!(
                     "{} of switch \"{}\" is shorter than a frame at {}, a link of {}",

@@ -12,9 +12,6 @@ use crate::scheduling::Scheduling;
 use crate::statements::Statements;
 use crate::topology::Topology;
 
-/// Wait for stragglers where none is written, before the time the buffers need.
-pub(super) const SHORTEST_DRAIN: i64 = 200_000_000_000;
-
 pub(super) const PICOS_PER_SECOND: u128 = 1_000_000_000_000;
 
 /// A load given in micro-bit/s, in Mbit/s rounded up to a tenth: never shown as fitting when it does not.

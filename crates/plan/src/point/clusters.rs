@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use wg_core::as6802::{Behaviour, ParameterError, Parameters, Thresholds};
+use wg_core::line::{LONGEST_TAGGED_FRAME, SMALLEST_FRAME};
 use wg_frame::time::Span;
 
 use super::Carried;
@@ -14,10 +15,8 @@ use crate::network::{Attachment, NodeIndex, NodeKind};
 use crate::reader::Sourced;
 use crate::statements::ClusterStatement;
 
-/// Octets of a frame that may be in the way, destination address to FCS.
-const LONGEST_FRAME: u16 = 1_522;
-/// Of a protocol control frame.
-const CONTROL_FRAME: u16 = 64;
+/// Length of a protocol control frame, in bytes.
+const CONTROL_FRAME: u16 = SMALLEST_FRAME;
 /// What a compression master reckons with.
 const CALCULATION: Span = Span::from_nanos(500);
 /// What rounding takes from an instant on its way.
@@ -353,7 +352,7 @@ impl PointCheck<'_> {
             let control = Span::from_picos(line.occupation(CONTROL_FRAME).as_picos() * masters);
             let waits = [hop.from, hop.to].map(|at| windows.get(&at).copied().unwrap_or(Span::ZERO));
             let delay = network.links[hop.link as usize].delay;
-            let others = plus(plus(line.occupation(LONGEST_FRAME), control), waits[0].max(waits[1]));
+            let others = plus(plus(line.occupation(LONGEST_TAGGED_FRAME), control), waits[0].max(waits[1]));
             plus(plus(others, delay), plus(lead(hop.from.node), lead(hop.to.node)))
         };
         let longest = channels.iter().map(|channel| {

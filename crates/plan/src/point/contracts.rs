@@ -5,15 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use wg_core::arinc664::regulator::{MAX_OUTPUT_JITTER, output_jitter};
 use wg_core::arinc664::{Bag, Contract};
 use wg_frame::ethernet::wire_len;
-use wg_frame::time::Span;
 
 use super::Senders;
 use super::check::{PICOS_PER_SECOND, PointCheck, Said, show_load};
 use super::whole_send::WholeSend;
-use crate::campaign::Hop;
-use crate::campaign::{FlowId, Protocol, VirtualLink};
-use crate::diagnostic::Findings;
-use crate::diagnostic::on_line;
+use crate::campaign::{FlowId, Hop, Protocol, VirtualLink};
+use crate::diagnostic::{Findings, on_line};
+use crate::language::flows::flow as own;
 use crate::model::FlowModel;
 use crate::quantity::{show_ppm, show_rate};
 
@@ -21,9 +19,6 @@ use crate::quantity::{show_ppm, show_rate};
 const MOST_PER_END_SYSTEM: usize = 128;
 /// Sequence numbers repeat after 255; a skew this many BAGs long could not tell a copy from a later frame.
 const SKEW_BAGS: i64 = 254;
-const DEFAULT_QUEUE: u32 = 64;
-const DEFAULT_SKEW: Span = Span::from_millis(5);
-const DEFAULT_JITTER: Span = Span::from_micros(500);
 
 /// A virtual link's load in micro-bit/s: one longest frame per BAG.
 fn load(link: &VirtualLink) -> u128 {
@@ -115,21 +110,21 @@ impl PointCheck<'_> {
             let cure = "write a longer period or a shorter bag; else messages wait ever longer";
             found.error(&sender.pace.place, message, format!("at least {least}"), cure);
         }
-        let skew_max = carriage.skew_max.as_ref().map_or(DEFAULT_SKEW, |skew| skew.value);
+        let skew_max = carriage.skew_max.as_ref()?;
         let most = bag.value.checked_mul(SKEW_BAGS)?;
-        if let Some(skew) = carriage.skew_max.as_ref().filter(|skew| skew.value >= most) {
-            let message = format!("{} lasts until sequence numbers repeat", skew.named());
+        if skew_max.value >= most {
+            let message = format!("{} lasts until sequence numbers repeat", skew_max.named());
             let cure = "write a shorter skew-max; copies then cannot be told from later frames";
-            found.error(&skew.place, message, format!("less than 254 BAG, {most}"), cure);
+            found.error(&skew_max.place, message, format!("less than 254 BAG, {most}"), cure);
         }
         Some(VirtualLink {
             id: number(flow),
             contract: Contract::new(Bag::new(bag.value).ok()?, lmax).ok()?,
-            sub_links: carriage.sub_links.as_ref().map_or(1, |links| links.value),
-            queue: carriage.queue.as_ref().map_or(DEFAULT_QUEUE, |queue| queue.value),
-            skew_max,
-            redundancy_management: carriage.redundancy.as_ref().is_none_or(|on| on.value),
-            jitter: carriage.jitter.as_ref().map_or(DEFAULT_JITTER, |jitter| jitter.value),
+            sub_links: carriage.sub_links.as_ref()?.value,
+            queue: carriage.queue.as_ref().map_or_else(|| own::QUEUE.usual(), |queue| queue.value),
+            skew_max: skew_max.value,
+            redundancy_management: carriage.redundancy.as_ref()?.value,
+            jitter: carriage.jitter.as_ref()?.value,
             priority: carriage
                 .priority
                 .as_ref()

@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 
 use wg_core::frer::Algorithm;
-use wg_core::line::LineRate;
+use wg_core::line::{LONGEST_TAGGED_FRAME, LineRate, bytes};
 use wg_frame::time::Span;
 
-use super::carriers::LONGEST_FRAME;
 use super::check::PointCheck;
 use super::whole_send::WholeSend;
 use crate::campaign::{Protocol, Route};
@@ -15,8 +14,7 @@ use crate::model::FlowModel;
 use crate::network::{ForwardingMode, NodeKind};
 
 /// What a redundancy tag adds to a frame, in bytes.
-pub(super) const TAG: u32 = 6;
-const _: () = assert!(TAG as usize == wg_frame::rtag::TAG_LEN);
+pub(super) const TAG: u32 = bytes(wg_frame::rtag::TAG_LEN);
 
 impl PointCheck<'_> {
     /// What a flow with `<frer>` can be.
@@ -59,13 +57,13 @@ impl PointCheck<'_> {
     pub(super) fn recovery(&self, send: &WholeSend<'_>, found: &mut Findings) {
         let flow = &self.model.flows[send.send.flow];
         let Some(frer) = &flow.frer else { return };
-        if send.frame + TAG > u32::from(LONGEST_FRAME) {
+        if send.frame + TAG > u32::from(LONGEST_TAGGED_FRAME) {
             let message = format!(
                 "{} of flow {} leaves no room for the redundancy tag of {TAG}B",
                 send.payload.named(),
                 flow.id
             );
-            let limit = format!("frames of {}B", u32::from(LONGEST_FRAME) - TAG);
+            let limit = format!("frames of {}B", u32::from(LONGEST_TAGGED_FRAME) - TAG);
             found.error(&send.payload.place, message, limit, "write a smaller payload");
         }
         let delays = flow.used().flat_map(|(_, reach)| &reach.routes);

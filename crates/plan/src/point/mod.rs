@@ -29,12 +29,13 @@ use wg_frame::time::Span;
 use crate::campaign::Hop;
 use crate::campaign::{FaultKind, Flow, FlowId, Protocol, Route, Run, TimeTriggered, VirtualLink};
 use crate::diagnostic::Findings;
+use crate::language::tasks::tasks as timing;
 use crate::language::types::PROTOCOL;
 use crate::model::{FlowModel, Model};
 use crate::network::{LineRate, NodeIndex, NodeKind, SwitchKind};
 use crate::schedule::Schedule;
 use crate::statements::{Pace, homes};
-use check::{PICOS_PER_SECOND, SHORTEST_DRAIN};
+use check::PICOS_PER_SECOND;
 pub(crate) use check::{PointCheck, Said};
 use senders::Senders;
 
@@ -314,10 +315,10 @@ impl PointCheck<'_> {
         drain.value
     }
 
-    /// 200 ms and the time to empty every full buffer on the longest way, 5 s at most.
+    /// The usual wait and the time to empty every full buffer on the longest way, 5 s at most.
     fn derived_drain(&self) -> Span {
         let longest = (0..self.model.flows.len()).map(|flow| self.buffer_time(flow)).max().unwrap_or(0);
-        let drain = u128::from(SHORTEST_DRAIN.unsigned_abs()) + longest;
+        let drain = u128::from(timing::DRAIN.usual().as_picos().unsigned_abs()) + longest;
         Span::from_picos(i64::try_from(drain).unwrap_or(i64::MAX).min(LONGEST_DERIVED_DRAIN))
     }
 

@@ -5,12 +5,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use super::check::PointCheck;
 use crate::campaign::{Cluster, Hop, PtpClock, PtpDelay, PtpDomain, PtpProfile, PtpRole};
 use crate::diagnostic::Findings;
+use crate::language::synchronise::ptp_clock;
 use crate::network::{Attachment, NodeIndex, NodeKind};
 use crate::reader::Sourced;
 use crate::statements::{PtpClockStatement, PtpDomainStatement};
 
-/// priority1 and priority2 where nothing is written (IEEE Std 1588-2019, I.3.2; IEEE Std 802.1AS-2020, 8.6.2.1).
-const USUAL: [(PtpProfile, u8, u8); 2] = [(PtpProfile::Default, 128, 128), (PtpProfile::Gptp, 246, 248)];
 /// Ports of a PTP instance that one may have here: each draws from a stream of its own.
 const MOST_PORTS: usize = 64;
 
@@ -153,7 +152,8 @@ impl PointCheck<'_> {
         profile: PtpProfile,
         found: &mut Findings,
     ) -> Option<Vec<PtpClock>> {
-        let (_, priority1, priority2) = USUAL[usize::from(profile == PtpProfile::Gptp)];
+        let priority1 = ptp_clock::PRIORITY1.usual_value_in(profile);
+        let priority2 = ptp_clock::PRIORITY2.usual_value_in(profile);
         let all = members.ordinary.iter().chain(&members.boundary);
         let mut clocks: Vec<PtpClock> =
             all.map(|node| PtpClock { node: *node, priority1, priority2, role: PtpRole::Any }).collect();

@@ -1,10 +1,11 @@
 //! Senders that replay a capture: whether its frames fit the flow and the link, and what they become.
 
+use wg_core::line::bytes;
+use wg_frame::probe;
 use wg_frame::time::Span;
 
 use super::check::{PICOS_PER_SECOND, PointCheck, show_load};
-use super::whole_send::Named;
-use super::whole_send::WholeSend;
+use super::whole_send::{Named, WholeSend};
 use crate::campaign::Protocol;
 use crate::diagnostic::Findings;
 use crate::model::{FlowModel, SendModel};
@@ -14,7 +15,7 @@ use crate::trace::{Replay, Trace};
 use crate::wire::{AROUND_FRAME, frame_length, payload_of_frame, payload_range};
 
 /// Bytes of a transmit time.
-const TRANSMIT_TIME: u32 = 8;
+const TRANSMIT_TIME: u32 = bytes(probe::TX_TIME_LEN);
 
 /// By how much the software timestamps of frames that came back to back may lie too close together, in all.
 const TIMESTAMPS_OF_A_BURST: Span = Span::from_micros(10);

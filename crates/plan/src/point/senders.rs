@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use wg_frame::time::Span;
 
-use super::check::{Medium, PICOS_PER_SECOND, PointCheck, SHORTEST_DRAIN, Said, show_load};
+use super::check::{Medium, PICOS_PER_SECOND, PointCheck, Said, show_load};
 use super::course::payload_of;
 use super::frer::TAG;
 use super::whole_send::{Named, WholeSend};
-use crate::campaign::Hop;
-use crate::campaign::{Protocol, Send};
+use crate::campaign::{Hop, Protocol, Send};
 use crate::diagnostic::Findings;
+use crate::language::tasks::tasks as timing;
 use crate::model::{FlowModel, SendModel};
 use crate::network::least_gap;
 use crate::quantity::show_rate;
@@ -405,7 +405,7 @@ impl PointCheck<'_> {
     fn exchanges(&self, whole: &WholeSend<'_>, duration: i128, found: &mut Findings) -> Option<Send> {
         let drain = match &self.test.drain {
             Some(Some(drain)) => drain.value.as_picos(),
-            _ => SHORTEST_DRAIN,
+            _ => timing::DRAIN.usual().as_picos(),
         };
         let room = duration + i128::from(drain.max(0) / 2) - i128::from(whole.offset.as_picos());
         let flow = self.model.flows[whole.send.flow].id;

@@ -11,19 +11,17 @@
 
 use std::collections::BTreeMap;
 
-use wg_core::line::{GAP, LineRate, PREAMBLE};
+use wg_core::line::{GAP, LONGEST_TAGGED_FRAME, LineRate, PREAMBLE};
 use wg_core::tte::schedule::{MAX_OPENINGS, PortSchedule, ScheduleFault, Window};
 use wg_frame::time::Span;
 
 use super::Senders;
-use super::carriers::LONGEST_FRAME;
 use super::check::{PointCheck, Said};
 use super::contracts::number;
 use super::whole_send::WholeSend;
-use crate::campaign::Hop;
-use crate::campaign::{FlowId, Protocol, TimeTriggered, TtReception, TtWindow};
-use crate::diagnostic::on_line;
-use crate::diagnostic::{Findings, Place};
+use crate::campaign::{FlowId, Hop, Protocol, TimeTriggered, TtReception, TtWindow};
+use crate::diagnostic::{Findings, Place, on_line};
+use crate::language::flows::flow as own;
 use crate::model::{FlowModel, HandSet};
 use crate::network::{Attachment, ForwardingMode, Integration, NodeKind};
 use crate::reader::Sourced;
@@ -33,8 +31,6 @@ use crate::scheduling::Scheduling;
 pub(super) const SLACK: Span = Span::from_micros(2);
 /// More lateness than any window has room for.
 const ENDLESS: Span = Span::from_millis(1_000_000);
-/// How early a frame of full length is accepted where nothing is written.
-const DEFAULT_EARLY: Span = Span::from_micros(1);
 
 /// A window on its way to the plan, with where it comes from.
 struct Placed<'m> {
@@ -169,7 +165,7 @@ impl PointCheck<'_> {
                 found.error(&hand_set.place, message, "", cure);
             }
         }
-        let usual = (DEFAULT_EARLY + plan.sooner).min(period.value);
+        let usual = (own::EARLY.usual() + plan.sooner).min(period.value);
         let (early, late) = (early.unwrap_or(usual), late.unwrap_or(plan.last));
         if plan.whole && early + late >= period.value {
             let message = format!(
@@ -393,7 +389,7 @@ impl PointCheck<'_> {
         match switch.integration {
             Integration::TimelyBlock => Span::ZERO,
             Integration::Preemption => line.time_of(PREAMBLE + GAP),
-            Integration::Shuffling => line.occupation(LONGEST_FRAME),
+            Integration::Shuffling => line.occupation(LONGEST_TAGGED_FRAME),
         }
     }
 

@@ -40,7 +40,7 @@ pub(crate) enum FrameFaultKind {
     BitErrors,
     Loss,
     Duplicate,
-    /// By so much.
+    /// Delays frames by a time.
     Delay(Option<Span>),
     Corrupt,
     /// They have this length.

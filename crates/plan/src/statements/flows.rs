@@ -39,7 +39,7 @@ pub(crate) struct PathStatement {
     pub(crate) place: Place,
     /// Outer `None`: not written.
     pub(crate) to: Option<Maybe<String>>,
-    /// As `to`.
+    /// The network of the path; outer `None`: not written.
     pub(crate) network: Option<Maybe<NetworkId>>,
     /// Each with the port it is left by, where one is written.
     pub(crate) via: Maybe<Vec<End>>,
@@ -159,8 +159,8 @@ fn carriage(reader: &mut Reader<'_>, reservation: Option<&ReservationStatement>)
         priority,
         period: reader.read(&own::PERIOD),
         window: reader.read(&own::WINDOW),
-        offset: reader.read(&own::OFFSET),
-        early: reader.read(&own::EARLY),
+        offset: reader.optional(&own::OFFSET).flatten(),
+        early: reader.optional(&own::EARLY).flatten(),
         late: reader.read(&own::LATE),
         jitter: reader.read(&own::JITTER),
         skew_max: reader.read(&own::SKEW_MAX),
@@ -168,7 +168,7 @@ fn carriage(reader: &mut Reader<'_>, reservation: Option<&ReservationStatement>)
         networks: reader.value(&own::NETWORKS),
         vl: reader.read(&own::VL),
         lmax: reader.read(&own::LMAX),
-        queue: reader.read(&own::QUEUE),
+        queue: reader.optional(&own::QUEUE).flatten(),
         bag: reader.read(&own::BAG),
         sub_links: reader.read(&own::SUB_LINKS),
         redundancy: reader.read(&own::REDUNDANCY),

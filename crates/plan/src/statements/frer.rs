@@ -43,8 +43,8 @@ pub(super) fn frer(element: &Element, found: &mut Findings) -> FrerStatement {
         let cure = "remove it, or write recovery=\"vector\"";
         reader.found.error(&history.place, message, "vector recovery", cure);
     }
-    let (shortest, longest) = (RecoveryConfig::SHORTEST_HISTORY, RecoveryConfig::LONGEST_HISTORY);
-    let history_length = history.map_or(shortest, |history| history.map_or(longest, |history| history.value));
+    let (usual, longest) = (own::HISTORY_LENGTH.usual(), RecoveryConfig::LONGEST_HISTORY);
+    let history_length = history.map_or(usual, |history| history.map_or(longest, |history| history.value));
     let reset = reader.value(&own::RESET).unwrap_or(LONGEST);
     let individual = reader.read(&own::INDIVIDUAL);
     if let Some(individual) = &individual

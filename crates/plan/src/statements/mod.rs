@@ -7,9 +7,6 @@ mod faults;
 mod flows;
 mod frer;
 mod host_tsn;
-mod hosts;
-mod imperfections;
-mod network;
 mod parts;
 mod ptp;
 mod replay;
@@ -20,6 +17,7 @@ mod stream_filters;
 mod switch_tsn;
 mod synchronise;
 mod tasks;
+mod tsn;
 
 use wg_frame::time::Span;
 
@@ -29,6 +27,7 @@ use crate::language::attribute::Attribute;
 use crate::language::judging::{axis as varied, limit as bound, repeat};
 use crate::language::network::{network as section_network, test as whole};
 use crate::language::tasks::tasks as timing;
+use crate::network::{HostModels, LinkStatement, NodeStatement};
 use crate::reader::{Maybe, Reader, Sourced};
 use crate::trace::Captures;
 use crate::tree::Element;
@@ -37,15 +36,13 @@ pub(crate) use clusters::ClusterStatement;
 pub(crate) use faults::{Babble, FrameFault, FrameFaultKind, NetworkFault, NetworkFaultKind, Pace, Whom};
 pub(crate) use flows::{Carriage, FlowStatement, PathStatement, homes};
 pub(crate) use frer::FrerStatement;
-pub(crate) use host_tsn::HostTsnStatement;
-pub(crate) use network::{Limits, LinkStatement, NodeStatement, SwitchStatement, What};
-pub(crate) use parts::End;
-use parts::MOST_OF_A_KIND;
+pub(crate) use host_tsn::{HostTsnStatement, host_tsn};
+pub(crate) use parts::{End, MOST_OF_A_KIND, link_ends, only};
 pub(crate) use ptp::{PtpClockStatement, PtpDomainStatement};
 pub(crate) use reservations::ReservationStatement;
-pub(crate) use sending::{ReplayStatement, SendStatement};
-pub(crate) use shaping::{Course, RampEnd, Shaping};
-pub(crate) use switch_tsn::SwitchTsnStatement;
+pub(crate) use sending::SendStatement;
+pub(crate) use shaping::{RampEnd, Shaping};
+pub(crate) use switch_tsn::{SwitchTsnStatement, switch_tsn};
 pub(crate) use synchronise::SynchroniseStatement;
 pub(crate) use tasks::{
     CaptureStatement, FaultStatement, InjectStatement, ReceiveStatement, RelayStatement, RemoteLogStatement,
@@ -114,14 +111,8 @@ const MOST_VALUES: usize = 10_000;
 #[expect(clippy::too_many_lines, reason = "one section after the other")]
 pub(crate) fn read(tree: &Element, captures: &dyn Captures, found: &mut Findings) -> Statements {
     let none = Element::default();
-    let section = |tag: &str, found: &mut Findings| {
-        let mut all = tree.children.iter().filter(|child| child.tag == tag);
-        let first = all.next();
-        if let Some(second) = all.next() {
-            found.error(&second.place(), format!("<{tag}> stands here a second time"), "1", "merge the two");
-        }
-        first.unwrap_or(&none)
-    };
+    let section =
+        |tag, found: &mut Findings| parts::single(tree, tag, "merge the two", found).unwrap_or(&none);
     if tree.tag != "test" {
         let cure = "begin the file with <test xmlns=\"urn:wiregauge:test:2\" name=\"…\">";
         found.error(&tree.place(), "the outermost element is not <test>", "", cure);
@@ -138,7 +129,7 @@ pub(crate) fn read(tree: &Element, captures: &dyn Captures, found: &mut Findings
     let bench = test.value(&whole::BENCH).unwrap_or_default();
     let place = test.place;
     let shortest = Reader::new(nodes, found).value(&section_network::ROUTING);
-    let hosts = hosts::HostModels::new(nodes, found);
+    let hosts = HostModels::new(nodes, found);
     let mut times = Reader::new(task_list, found);
     let warm_up = times.read(&timing::WARM_UP);
     let (duration, drain) = (times.optional(&timing::DURATION), times.optional(&timing::DRAIN));
@@ -146,8 +137,8 @@ pub(crate) fn read(tree: &Element, captures: &dyn Captures, found: &mut Findings
     let overload = times.value(&timing::OVERLOAD).unwrap_or(true);
     let tasks_place = times.place;
     let node_statements: Vec<_> =
-        nodes.children.iter().filter_map(|e| network::node(e, &hosts, found)).collect();
-    let links = several(nodes, "link", network::link, found);
+        nodes.children.iter().filter_map(|e| NodeStatement::read(e, &hosts, found)).collect();
+    let links = several(nodes, "link", LinkStatement::read, found);
     let reservable = reservations::reservable(flow_list, found);
     let mut flow_statements = several(flow_list, "flow", flows::flow, found);
     let synchronise = synchronise::synchronise(clocks, &flow_statements, found);
@@ -242,13 +233,7 @@ fn as_written<T>(reader: &mut Reader<'_>, attribute: &Attribute<T>) -> Maybe<Str
 }
 
 fn repeats(sweep: &Element, found: &mut Findings) -> Maybe<u32> {
-    let mut all = sweep.children.iter().filter(|child| child.tag == "repeat");
-    let first = all.next();
-    if let Some(second) = all.next() {
-        let message = "<repeat> stands here a second time";
-        found.error(&second.place(), message, "1", "keep one of them");
-    }
-    match first {
+    match only(sweep, "repeat", found) {
         Some(element) => Reader::new(element, found).read(&repeat::TIMES),
         None => Some(Reader::new(sweep, found).sourced(repeat::TIMES.name, "1", 1)),
     }

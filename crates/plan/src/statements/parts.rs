@@ -12,17 +12,27 @@ pub(crate) struct End {
 }
 
 /// The child with this tag; a second one is refused.
-pub(super) fn only<'e>(element: &'e Element, tag: &'e str, found: &mut Findings) -> Option<&'e Element> {
+pub(crate) fn only<'e>(element: &'e Element, tag: &'e str, found: &mut Findings) -> Option<&'e Element> {
+    single(element, tag, "keep one of them", found)
+}
+
+/// As [`only`], where two are mended otherwise.
+pub(super) fn single<'e>(
+    element: &'e Element,
+    tag: &'e str,
+    cure: &str,
+    found: &mut Findings,
+) -> Option<&'e Element> {
     let mut all = element.all(tag);
     let first = all.next();
     if let Some(second) = all.next() {
-        found.error(&second.place(), format!("<{tag}> stands here a second time"), "1", "keep one of them");
+        found.error(&second.place(), format!("<{tag}> stands here a second time"), "1", cure);
     }
     first
 }
 
 /// Two ends of a link.
-pub(super) fn link_ends(reader: &mut Reader<'_>, attribute: &'static str, written: &str) -> Option<[End; 2]> {
+pub(crate) fn link_ends(reader: &mut Reader<'_>, attribute: &'static str, written: &str) -> Option<[End; 2]> {
     let words: Vec<&str> = written.split_whitespace().collect();
     let [a, b] = words[..] else {
         let problem = format!("names {} ends", words.len());
@@ -35,7 +45,7 @@ pub(super) fn link_ends(reader: &mut Reader<'_>, attribute: &'static str, writte
 }
 
 /// A node, with its port where one is written.
-pub(super) fn end(reader: &mut Reader<'_>, attribute: &'static str, word: &str) -> Option<End> {
+pub(crate) fn end(reader: &mut Reader<'_>, attribute: &'static str, word: &str) -> Option<End> {
     let (name, port) = match word.split_once(':') {
         Some((name, port)) => (name, Some(reader.whole("port", port, (1, u64::from(MOST_PORTS)))?)),
         None => (word, None),
@@ -44,4 +54,4 @@ pub(super) fn end(reader: &mut Reader<'_>, attribute: &'static str, word: &str) 
 }
 
 /// Links, flows, tasks of one kind, faults, or limits of a test: as many as there are numbers of flows.
-pub(super) const MOST_OF_A_KIND: usize = LAST_FLOW as usize;
+pub(crate) const MOST_OF_A_KIND: usize = LAST_FLOW as usize;

@@ -2,8 +2,8 @@
 
 use wg_frame::time::Span;
 
-use super::host_tsn::{beyond_usual, check_cycle, several, whole_time};
 use super::parts::only;
+use super::tsn::{beyond_usual, check_cycle, several, whole_time};
 use crate::campaign::FlowId;
 use crate::diagnostic::{Findings, Place};
 use crate::language::attribute::Attribute;

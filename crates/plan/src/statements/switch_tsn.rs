@@ -4,7 +4,8 @@
 
 use wg_frame::time::Span;
 
-use super::host_tsn::{
+use super::parts::only;
+use super::tsn::{
     beyond_usual, check_preemption, check_priorities, class_of, classes, gate_entries, numbers,
     preemption_of, several, whole_time,
 };
@@ -41,7 +42,7 @@ const NUMBER: Attribute<u8> = traffic_class::NUMBER.within("0 to 7");
 const BASE_TIME: Attribute<Span> = cyclic::BASE_TIME;
 
 /// Reads the settings of a switch's ports.
-pub(super) fn switch_tsn(element: &Element, found: &mut Findings) -> SwitchTsnStatement {
+pub(crate) fn switch_tsn(element: &Element, found: &mut Findings) -> SwitchTsnStatement {
     let clean = found.count();
     let mut reader = Reader::new(element, found);
     let ports = reader.value(&own::PORTS).unwrap_or_default();
@@ -62,7 +63,7 @@ pub(super) fn switch_tsn(element: &Element, found: &mut Findings) -> SwitchTsnSt
     }
     let (schedules, schedule_places) =
         several(element, "gate-schedule", |child, found| schedule(child, written_classes, found), found);
-    let cyclic = super::parts::only(element, "cyclic-queuing", found);
+    let cyclic = only(element, "cyclic-queuing", found);
     let cyclic = cyclic.and_then(|cyclic| cyclic_queuing(cyclic, written_classes, found));
     let tsn = PortTsn {
         ports,
@@ -107,7 +108,7 @@ fn class(element: &Element, found: &mut Findings) -> Option<(u8, PortClass)> {
         let cure = "remove it; a switch has gates and <cbs>";
         found.error(&etf.place(), "launch times are of hosts", "<host-tsn>", cure);
     }
-    let shaper = super::parts::only(element, "cbs", found);
+    let shaper = only(element, "cbs", found);
     let idle_slope_bps = match shaper {
         None => None,
         Some(shaper) => {
@@ -133,7 +134,7 @@ fn class(element: &Element, found: &mut Findings) -> Option<(u8, PortClass)> {
         None => Vec::new(),
         Some(links) => links?.value,
     };
-    let ats = super::parts::only(element, "ats", reader.found);
+    let ats = only(element, "ats", reader.found);
     if let (Some(ats), Some(_)) = (ats, idle_slope_bps) {
         let message = "the class has two shapers";
         reader.found.error(&ats.place(), message, "1 of <cbs> and <ats>", "keep one of them");

@@ -9,49 +9,32 @@ use std::collections::BTreeSet;
 use wg_frame::time::Span;
 
 use super::flows::{self, FlowStatement};
-use super::network::NodeStatement;
+use super::parts::single;
 use super::sending::SendStatement;
 use super::tasks::{self, RelayStatement};
-use crate::campaign::{FlowId, LAST_FLOW, OnFailure, Protocol, PtpDelay, PtpTimestamps, PtpTransport};
+use crate::campaign::{FlowId, LAST_FLOW, Protocol, Ptp, Synchronise};
 use crate::diagnostic::Findings;
 use crate::language::attribute::Declared;
 use crate::language::synchronise::{exchange as apart, ptp as linuxptp, synchronise as own};
+use crate::network::NodeStatement;
 use crate::reader::{Maybe, Reader, Sourced};
 use crate::tree::Element;
 
 #[derive(Clone, Debug)]
 pub(crate) struct SynchroniseStatement {
     pub(crate) reference: Maybe<String>,
-    /// Outer `None`: not written.
-    pub(crate) asymmetry: Option<Maybe<Span>>,
-    pub(crate) max_offset: Option<Maybe<Span>>,
-    pub(crate) on_failure: Maybe<OnFailure>,
-    pub(crate) wait: Maybe<Span>,
-    pub(crate) exchange: Option<ExchangeStatement>,
-    pub(crate) ptp: Option<PtpStatement>,
-    pub(crate) chrony: bool,
+    exchange: Option<ExchangeStatement>,
+    /// What the plan has of it, with node 0 as reference; `None` where a part could not be read.
+    pub(crate) plan: Option<Synchronise>,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct ExchangeStatement {
     element: Element,
-    pub(crate) period: Maybe<Span>,
+    period: Maybe<Span>,
     protocol: Maybe<Protocol>,
     /// Outer `None`: every end system of the flows.
     to: Option<Option<Vec<Sourced<String>>>>,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct PtpStatement {
-    pub(crate) timestamps: Maybe<PtpTimestamps>,
-    pub(crate) steer: Maybe<bool>,
-    pub(crate) interval: Maybe<Span>,
-    /// Thousandths.
-    pub(crate) kp: Maybe<u32>,
-    pub(crate) ki: Maybe<u32>,
-    pub(crate) domain: Maybe<u8>,
-    pub(crate) transport: Maybe<PtpTransport>,
-    pub(crate) delay: Maybe<PtpDelay>,
 }
 
 /// The flows of all exchanges with their tasks.
@@ -73,9 +56,10 @@ pub(super) fn synchronise(
     if section.tag != "synchronise" {
         return None;
     }
-    let exchange = once(section, "exchange", found).map(|element| exchange(element, found));
-    let ptp = once(section, "ptp", found).map(|element| ptp(element, found));
-    let chrony = once(section, "chrony", found).is_some();
+    let once = |tag, found: &mut Findings| single(section, tag, "merge the two", found);
+    let exchange = once("exchange", found).map(|element| exchange(element, found));
+    let ptp = once("ptp", found).map(|element| ptp(element, found));
+    let chrony = once("chrony", found).is_some();
     let simulated = ["as6802", "ptp-domain"].into_iter().find(|tag| section.all(tag).next().is_some());
     let mut reader = Reader::new(section, found);
     if exchange.is_none() && ptp.is_none() && !chrony {
@@ -102,26 +86,20 @@ pub(super) fn synchronise(
         let cure = "add max-offset=\"10us\" or remove on-failure";
         reader.found.error(&reader.place, "on-failure has no effect without max-offset", "", cure);
     }
-    Some(SynchroniseStatement {
-        reference,
-        asymmetry: reader.optional(&own::ASYMMETRY),
-        max_offset: reader.optional(&own::MAX_OFFSET),
-        on_failure: reader.read(&own::ON_FAILURE),
-        wait: reader.read(&own::WAIT),
-        exchange,
-        ptp,
+    let (asymmetry, max_offset) = (reader.value(&own::ASYMMETRY), reader.value(&own::MAX_OFFSET));
+    let (on_failure, wait) = (reader.value(&own::ON_FAILURE), reader.value(&own::WAIT));
+    let period = exchange.as_ref().and_then(|exchange| Some(exchange.period.as_ref()?.value));
+    let plan = on_failure.zip(wait).map(|(on_failure, wait)| Synchronise {
+        reference: 0,
+        asymmetry,
+        max_offset,
+        on_failure,
+        wait,
+        exchange: period,
+        ptp: ptp.flatten(),
         chrony,
-    })
-}
-
-/// The child with this tag; a second one is refused.
-fn once<'a>(section: &'a Element, tag: &'static str, found: &mut Findings) -> Option<&'a Element> {
-    let mut all = section.all(tag);
-    let first = all.next();
-    if let Some(second) = all.next() {
-        found.error(&second.place(), format!("<{tag}> stands here a second time"), "1", "merge the two");
-    }
-    first
+    });
+    Some(SynchroniseStatement { reference, exchange, plan })
 }
 
 fn exchange(element: &Element, found: &mut Findings) -> ExchangeStatement {
@@ -134,20 +112,23 @@ fn exchange(element: &Element, found: &mut Findings) -> ExchangeStatement {
     }
 }
 
-fn ptp(element: &Element, found: &mut Findings) -> PtpStatement {
+fn ptp(element: &Element, found: &mut Findings) -> Option<Ptp> {
     let mut reader = Reader::new(element, found);
-    PtpStatement {
-        timestamps: reader.read(&linuxptp::TIMESTAMPS),
-        steer: reader.read(&linuxptp::STEER),
-        interval: reader
-            .read(&linuxptp::INTERVAL)
-            .map(|every| reader.sourced(every.attribute, &every.written, every.value.interval)),
-        kp: reader.read(&linuxptp::KP),
-        ki: reader.read(&linuxptp::KI),
-        domain: reader.read(&linuxptp::DOMAIN),
-        transport: reader.read(&linuxptp::TRANSPORT),
-        delay: reader.read(&linuxptp::DELAY),
-    }
+    let (timestamps, steer) = (reader.value(&linuxptp::TIMESTAMPS), reader.value(&linuxptp::STEER));
+    let interval = reader.value(&linuxptp::INTERVAL);
+    let (kp, ki) = (reader.value(&linuxptp::KP), reader.value(&linuxptp::KI));
+    let domain = reader.value(&linuxptp::DOMAIN);
+    let (transport, delay) = (reader.value(&linuxptp::TRANSPORT), reader.value(&linuxptp::DELAY));
+    Some(Ptp {
+        timestamps: timestamps?,
+        steer: steer?,
+        interval: interval?.interval,
+        kp_thousandths: kp?,
+        ki_thousandths: ki?,
+        domain: domain?,
+        transport: transport?,
+        delay: delay?,
+    })
 }
 
 /// A flow from the reference to every other end system that takes part, returned there.

@@ -1,12 +1,11 @@
 //! Tasks: who sends, receives, relays, injects and captures.
 
 use super::faults::pace;
-use super::imperfections::sending_threads;
 use super::sending::SendStatement;
 use super::shaping::{Shaping, course, shaping};
-use crate::campaign::Turn;
+use super::tsn::beyond_usual;
+use crate::campaign::{SendingThreads, Turn};
 use crate::diagnostic::{Findings, Place};
-use crate::imperfections::SendingThreads;
 use crate::language::attribute::{Attribute, Declared};
 use crate::language::tasks::{
     capture as writing, fault as planted, inject as load, receive as receiver, relay as returned,
@@ -95,7 +94,7 @@ pub(super) fn send(element: &Element, found: &mut Findings) -> SendStatement {
         burst,
         spacing,
         rate_limit: reader.optional(&own::RATE_LIMIT),
-        sub_link: reader.read(&own::SUB_LINK),
+        sub_link: reader.optional(&own::SUB_LINK).flatten(),
         replay: None,
         place: reader.place,
     }
@@ -227,4 +226,27 @@ pub(super) fn inject(element: &Element, found: &mut Findings) -> InjectStatement
         burst: reader.read(&load::BURST),
         place: reader.place,
     }
+}
+
+/// Reads the threads of an injector, where it has any.
+fn sending_threads(reader: &mut Reader<'_>) -> Option<SendingThreads> {
+    let Some(number) = reader.optional(&load::THREADS) else {
+        for attribute in [&load::SEND_COST, &load::SLEEP_OVERHEAD] {
+            if reader.has(attribute) {
+                let message = format!("{} has no effect without threads", attribute.name);
+                let cure = format!("add threads=\"1\" or remove {}", attribute.name);
+                reader.found.error(&reader.place, message, "", cure);
+            }
+        }
+        return None;
+    };
+    let of_schedules: [&dyn Declared; 4] = [&load::DISTRIBUTION, &load::ACTIVE, &load::PAUSE, &load::PACING];
+    for attribute in beyond_usual(reader, &of_schedules) {
+        let message = format!("{attribute} belongs to a schedule; threads send and sleep without one");
+        let cure = format!("remove {attribute} or threads");
+        reader.found.error(&reader.place, message, "", cure);
+    }
+    let send_cost = reader.value(&load::SEND_COST).unwrap_or_default();
+    let sleep_overhead = reader.value(&load::SLEEP_OVERHEAD).unwrap_or_default();
+    Some(SendingThreads { number: number?.value, send_cost, sleep_overhead })
 }

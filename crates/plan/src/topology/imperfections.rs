@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use super::Topology;
 use crate::campaign::{Hop, Protocol};
 use crate::diagnostic::Findings;
-use crate::network::{SwitchKind, least_gap};
-use crate::statements::{NodeStatement, Statements, What};
+use crate::language::network::end_system;
+use crate::network::{NodeKind, NodeStatement, SwitchKind, least_gap};
+use crate::statements::Statements;
 
 impl Topology {
     /// Own frames leave by ports that are there; the lines of a hub and of time-triggered frames have one rate.
@@ -26,7 +27,7 @@ impl Topology {
             let windows =
                 scheduled.contains(name.value.as_str()) || statement.is_switch(SwitchKind::MixedCriticality);
             let leaving = &self.leaving[usize::from(*node)];
-            if statement.line_drift_ppb != 0 {
+            if statement.node.line_drift_ppb != 0 {
                 let message = if windows {
                     "the lines drift, but windows of time-triggered frames are computed for their nominal rate"
                 } else if leaving.iter().any(|hop| self.is_hub(hop.to.node)) {
@@ -39,16 +40,16 @@ impl Topology {
                 }
             }
             self.check_gap(statement, windows, leaving, found);
-            let What::Switch(switch) = &statement.what else { continue };
-            let varies = switch.delay.as_ref().is_some_and(|delay| delay.quantiles.len() > 1)
-                || switch.mixed_rate_delay != wg_frame::time::Span::ZERO;
+            let Some((switch, parts)) = statement.switch() else { continue };
+            let varies =
+                !switch.drawn_delay.is_none() || switch.mixed_rate_delay != wg_frame::time::Span::ZERO;
             if varies && switch.kind == SwitchKind::MixedCriticality {
                 let message = "the windows of a mixed-criticality switch need a delay that does not vary";
                 let cure = "write one time as delay and remove mixed-rate-delay, or another kind";
                 found.error(&statement.place, message, "one delay", cure);
             }
             let ports: BTreeSet<u16> = leaving.iter().map(|hop| hop.from.port).collect();
-            for (frames, place) in &switch.own_frames {
+            for (frames, place) in switch.own_frames.iter().zip(&parts.own_frames) {
                 let missing: Vec<String> = frames
                     .ports
                     .iter()
@@ -67,14 +68,14 @@ impl Topology {
 
     /// A gap shorter than the standard's upsets what is computed from lengths on the wire.
     fn check_gap(&self, statement: &NodeStatement, windows: bool, leaving: &[Hop], found: &mut Findings) {
-        if statement.interframe_gap == least_gap() {
+        if statement.node.interframe_gap == least_gap() {
             return;
         }
-        let classes = match &statement.what {
-            What::Switch(switch) => !switch.tsn.is_empty(),
+        let classes = match &statement.node.kind {
+            NodeKind::Switch(switch) => !switch.tsn.is_empty(),
             _ => statement.tsn.is_some(),
         };
-        let message = if matches!(statement.what, What::Hub(_)) {
+        let message = if matches!(statement.node.kind, NodeKind::Hub { .. }) {
             "a hub has no gap of its own: its stations leave theirs"
         } else if windows || classes {
             "the gap is short, but windows and shapers are computed for the gap of the standard"
@@ -83,6 +84,7 @@ impl Topology {
         } else {
             return;
         };
-        found.error(&statement.place, message, "12B", "remove interframe-gap");
+        let limit = end_system::INTERFRAME_GAP.default().unwrap_or_default();
+        found.error(&statement.place, message, limit, "remove interframe-gap");
     }
 }

@@ -8,7 +8,6 @@
 
 mod imperfections;
 mod loops;
-mod nodes;
 mod ports;
 mod routes;
 
@@ -20,10 +19,10 @@ use wg_frame::time::Span;
 use crate::campaign::Hop;
 use crate::diagnostic::{Findings, Place, on_line};
 use crate::network::{
-    Attachment, LineRate, Link, Network, NetworkId, Node, NodeIndex, NodeKind, SwitchChange,
+    Attachment, LinkStatement, Network, NetworkId, Node, NodeIndex, NodeKind, NodeStatement, SwitchChange,
 };
 use crate::reader::Sourced;
-use crate::statements::{End, LinkStatement, NodeStatement, Statements, What};
+use crate::statements::{End, Statements};
 
 /// End systems, switches and hubs of one test. Their addresses would do for 65 535.
 const MOST_NODES: usize = 4_096;
@@ -104,24 +103,9 @@ impl Topology {
             return;
         }
         let Ok(index) = NodeIndex::try_from(self.network.nodes.len()) else { return };
-        if let What::Switch(switch) = &statement.what
-            && let Some((_, written)) = &switch.raster
-        {
-            self.rasters.insert(index, written.clone());
-        }
-        let node = Node::new(index, name.value.clone(), nodes::kind(&statement.what));
-        let tsn = statement.tsn.as_ref().map(|statement| Box::new(statement.tsn.clone()));
-        let (timestamps, events) = (statement.timestamps.clone(), statement.events.clone());
-        let (line_drift_ppb, interframe_gap) = (statement.line_drift_ppb, statement.interframe_gap);
-        self.network.nodes.push(Node {
-            clock: statement.clock.clone(),
-            tsn,
-            line_drift_ppb,
-            interframe_gap,
-            timestamps,
-            events,
-            ..node
-        });
+        let raster = statement.switch().and_then(|(_, parts)| parts.raster.clone());
+        self.rasters.extend(raster.map(|written| (index, written)));
+        self.network.nodes.push(statement.node.at(index));
         self.leaving.push(Vec::new());
         places.push(statement.place.clone());
         self.names.insert(name.value.clone(), index);
@@ -169,13 +153,8 @@ impl Topology {
         let hop = Hop { link: number, from, to };
         self.leaving[usize::from(from.node)].push(hop);
         self.leaving[usize::from(to.node)].push(hop.reversed());
-        // A link that is only mis-rated still carries routes; the value is never used, as the test is refused.
-        self.network.links.push(Link {
-            ends,
-            rate: link.rate.as_ref().and_then(|rate| LineRate::new(rate.value)).unwrap_or(LineRate::GIGABIT),
-            delay: link.delay.as_ref().map_or(Span::ZERO, |delay| delay.value),
-            network: link.network,
-        });
+        // A link whose rate alone is wrong still carries routes.
+        self.network.links.push(link.between(ends));
         self.link_places.push(link.place.clone());
     }
 
@@ -274,12 +253,12 @@ impl Topology {
             return;
         }
         for statement in &test.nodes {
-            let (What::Switch(switch), Some(name)) = (&statement.what, &statement.name) else { continue };
+            let (Some((switch, parts)), Some(name)) = (statement.switch(), &statement.name) else { continue };
             let Some(node) = self.names.get(&name.value) else { continue };
             let ports: BTreeSet<u16> =
                 self.leaving[usize::from(*node)].iter().map(|hop| hop.from.port).collect();
             let mut seen: BTreeMap<u16, u32> = BTreeMap::new();
-            for (vlan, place) in &switch.vlans {
+            for (vlan, place) in switch.vlans.iter().zip(&parts.vlans) {
                 if let Some(first) = seen.insert(vlan.id, place.line) {
                     let message = format!(
                         "VLAN {} of switch \"{}\" is already listed{}",

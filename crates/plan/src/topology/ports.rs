@@ -3,11 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Topology;
-use crate::diagnostic::Findings;
-use crate::diagnostic::on_line;
-use crate::network::{Attachment, NetworkId, NodeIndex};
+use crate::diagnostic::{Findings, on_line};
+use crate::network::{Attachment, LinkStatement, NetworkId, NodeIndex};
 use crate::places::MOST_PORTS;
-use crate::statements::LinkStatement;
 
 /// The port by which an end system is on a network.
 const fn home_port(network: NetworkId) -> u16 {

@@ -1,18 +1,128 @@
-//! Host models: those with names, and how a host reads what its interface received.
+//! Host models: what lies between an application and the wire, and how a host reads what its interface received.
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+use wg_core::end_system::{Cost, Interrupts, ReceiveBuffer, StackCosts};
 use wg_frame::time::Span;
 
-use super::parts::MOST_OF_A_KIND;
+use super::kinds::KeptModel;
+use crate::campaign::Protocol;
 use crate::diagnostic::Findings;
+use crate::distribution::Distribution;
 use crate::language::attribute::Attribute;
 use crate::language::hosts::{host as own, host_model, receive_buffer, stack};
 use crate::language::network::network as section;
 use crate::language::types::{KEPT_HOST_MODEL, PROTOCOL, TRAFFIC_KIND};
-use crate::network::{Cost, HostModel, Interrupts, ReceiveBuffer, Stack, StackCosts};
 use crate::reader::Reader;
+use crate::statements::{MOST_OF_A_KIND, only};
 use crate::tree::Element;
+
+/// What lies between an application and the wire. The default is a plausible tuned machine, not a measured one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostModel {
+    /// Time from the application's call to the egress queue.
+    pub transmit: Cost,
+    /// Time from the woken thread to the application.
+    pub receive: Cost,
+    /// Time from the driver to the first bit on the wire.
+    pub interface_delay: Span,
+    /// Time from the interrupt, or the poll, until the driver reads the ring.
+    pub interrupt_latency: Span,
+    /// When the interface interrupts the host for received frames.
+    pub interrupts: Interrupts,
+    /// Latency of waking a sender.
+    pub send_wake_up: Distribution,
+    /// Latency of waking the receiving thread.
+    pub receive_wake_up: Distribution,
+    /// Latency of waking a relay task behind its queue.
+    pub relay_wake_up: Distribution,
+    /// Capacity between applications and the egress queue, in messages.
+    pub backlog: u32,
+    /// Capacity of the receive ring, in frames.
+    pub ring: u32,
+    /// Capacity of the egress queue, in bytes.
+    pub egress_bytes: u64,
+    /// Whether background load that comes passes ring, interrupts and reader like any frame; otherwise the interface
+    /// discards it.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub receives_load: bool,
+    /// Processor time for reading a frame from the card; absent: the card writes frames to memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub card_read: Option<Cost>,
+    /// Receive buffers of time-triggered, rate-constrained and best-effort frames; absent: one ring for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receive_buffers: Option<[ReceiveBuffer; 3]>,
+    /// Time from the last bit on the wire to the frame in the ring.
+    #[serde(default, skip_serializing_if = "Span::is_zero")]
+    pub interface_receive_delay: Span,
+    /// Protocols whose path through the operating system has costs of its own, each once; others have `transmit` and
+    /// `receive`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stacks: Vec<Stack>,
+}
+
+/// Costs of a protocol's path through the operating system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stack {
+    /// The protocol.
+    pub protocol: Protocol,
+    /// Its costs, in place of those of other protocols.
+    #[serde(flatten)]
+    pub costs: StackCosts,
+}
+
+impl HostModel {
+    /// The model of a name that every test knows.
+    fn kept(model: KeptModel) -> Self {
+        match model {
+            KeptModel::Tuned => Self::default(),
+            KeptModel::Ideal => Self::ideal(),
+        }
+    }
+
+    /// A host that takes no time: what is left is the network itself.
+    pub fn ideal() -> Self {
+        Self {
+            transmit: Cost::default(),
+            receive: Cost::default(),
+            interface_delay: Span::ZERO,
+            interface_receive_delay: Span::ZERO,
+            interrupt_latency: Span::ZERO,
+            interrupts: Interrupts::EachFrame,
+            send_wake_up: Distribution::default(),
+            receive_wake_up: Distribution::default(),
+            relay_wake_up: Distribution::default(),
+            backlog: own::BACKLOG.usual(),
+            ring: own::RING.usual(),
+            egress_bytes: own::EGRESS.usual(),
+            receives_load: false,
+            card_read: None,
+            receive_buffers: None,
+            stacks: Vec::new(),
+        }
+    }
+}
+
+impl Default for HostModel {
+    fn default() -> Self {
+        let (us, ns) = (Span::from_micros, Span::from_nanos);
+        let sleeper =
+            [(0, ns(800)), (500_000, ns(1_500)), (990_000, us(4)), (999_000, us(12)), (1_000_000, us(40))];
+        let spinner =
+            [(0, ns(50)), (500_000, ns(100)), (990_000, ns(300)), (999_000, us(3)), (1_000_000, us(20))];
+        Self {
+            transmit: Cost { fixed: ns(2_500), per_byte: Span::from_picos(150) },
+            receive: Cost { fixed: ns(2_000), per_byte: Span::from_picos(150) },
+            interface_delay: ns(600),
+            interrupt_latency: us(1),
+            send_wake_up: Distribution { quantiles: spinner.to_vec() },
+            receive_wake_up: Distribution { quantiles: sleeper.to_vec() },
+            relay_wake_up: Distribution { quantiles: sleeper.to_vec() },
+            ..Self::ideal()
+        }
+    }
+}
 
 /// The models of hosts an end system can name.
 pub(crate) struct HostModels {
@@ -30,7 +140,7 @@ impl HostModels {
         for element in network.all("host-model").take(MOST_OF_A_KIND) {
             let mut reader = Reader::new(element, found);
             let like = reader.value(&host_model::LIKE);
-            let mut model = like.map_or_else(HostModel::default, |like| like());
+            let mut model = like.map_or_else(HostModel::default, HostModel::kept);
             overrides(&mut reader, &mut model);
             let Some(name) = reader.read(&host_model::NAME) else {
                 models.whole = false;
@@ -51,7 +161,7 @@ impl HostModels {
     /// The model a `host` attribute names, or the usual one.
     pub(crate) fn of(&self, reader: &mut Reader<'_>) -> HostModel {
         let Some(written) = reader.text(&section::HOST) else { return self.usual.clone() };
-        let kept = KEPT_HOST_MODEL.chosen(written).ok().map(|model| model());
+        let kept = KEPT_HOST_MODEL.chosen(written).ok().map(HostModel::kept);
         if let Some(model) = kept.or_else(|| self.named.get(written).cloned()) {
             return model;
         }
@@ -67,6 +177,16 @@ impl HostModels {
         let cure = format!("write {}, or declare <host-model name=\"…\"/>", names.join(" or "));
         reader.refuse(section::HOST.name, written, "is not the name of a host model", "", &cure);
         self.usual.clone()
+    }
+
+    /// The model of an end system.
+    pub(super) fn end_system(&self, reader: &mut Reader<'_>) -> HostModel {
+        let mut model = self.of(reader);
+        let element = reader.element;
+        if let Some(host) = only(element, "host", reader.found) {
+            overrides(&mut Reader::new(host, reader.found), &mut model);
+        }
+        model
     }
 }
 

@@ -1,20 +1,84 @@
-//! What a simulated node does beside its work: errors of timestamps, recurring events, frames of a switch's own, and the
-//! threads of an injector.
+//! What distinguishes a simulated node from a perfect one beside its clock and its host model: errors of its timestamps,
+//! events of its host that recur, frames of its own.
+//!
+//! Real hosts and switches have their own; a bench of real frames takes nothing from here.
 
-use super::host_tsn::beyond_usual;
+use serde::{Deserialize, Serialize};
+use wg_frame::time::Span;
+
+use super::kinds::HeldUp;
 use crate::diagnostic::{Findings, Place};
-use crate::imperfections::{HostEvent, OwnFrames, SendingThreads, Timestamps};
-use crate::language::attribute::Declared;
+use crate::distribution::Distribution;
 use crate::language::nodes::{event as happening, timestamps as stamps};
 use crate::language::switches::own_frames as frames;
-use crate::language::tasks::inject;
 use crate::reader::Reader;
 use crate::tree::Element;
+
+/// Errors of the timestamps of a node, drawn for each of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Timestamps {
+    /// Error of a timestamp that an application takes.
+    #[serde(default, skip_serializing_if = "Distribution::is_none")]
+    pub application_error: Distribution,
+    /// Error of a timestamp that the driver takes.
+    #[serde(default, skip_serializing_if = "Distribution::is_none")]
+    pub driver_error: Distribution,
+    /// Error of a timestamp that the interface, or the port of a switch, takes.
+    #[serde(default, skip_serializing_if = "Distribution::is_none")]
+    pub wire_error: Distribution,
+    /// Time that an application takes to read its clock: a message leaves, and a reception is known, later by it.
+    #[serde(default, skip_serializing_if = "Distribution::is_none")]
+    pub read_cost: Distribution,
+    /// Whether the least read cost is subtracted from every timestamp of an application.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub subtract_read_cost: bool,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+/// A recurring event of a host, which holds up the threads that have to be woken meanwhile.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostEvent {
+    /// Time from the beginning of one event to that of the next.
+    pub period: Span,
+    /// When the first event begins, after the epoch.
+    #[serde(default)]
+    pub offset: Span,
+    /// Duration of each event.
+    pub duration: Span,
+    /// Latency that it adds to a thread that is woken meanwhile; with a ramp, at its beginning.
+    pub latency: Distribution,
+    /// Latency at its end, to which it rises or falls evenly; absent: no ramp.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ramp_to: Option<Span>,
+    /// The threads it holds up.
+    #[serde(default)]
+    pub threads: HeldUp,
+}
+
+/// Frames that a switch sends by itself, as those of a spanning tree or of a discovery protocol.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnFrames {
+    /// Time between two frames of a port.
+    pub period: Span,
+    /// When the first frame is sent, after the epoch.
+    #[serde(default)]
+    pub offset: Span,
+    /// Length of a frame, destination address to FCS, in bytes.
+    pub length: u16,
+    /// Priority of the frames at the output port, 0 to 7.
+    pub priority: u8,
+    /// Ports that send them, ascending; empty: all that have a link.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ports: Vec<u16>,
+}
 
 /// Events of a host, or kinds of own frames of a switch.
 const MOST: usize = 64;
 
-/// `<timestamps>`.
+/// Reads `<timestamps>`.
 pub(super) fn timestamps(element: &Element, found: &mut Findings) -> Timestamps {
     let mut reader = Reader::new(element, found);
     let model = Timestamps {
@@ -32,7 +96,7 @@ pub(super) fn timestamps(element: &Element, found: &mut Findings) -> Timestamps 
     model
 }
 
-/// The `<event>` elements of an end system.
+/// Reads the `<event>` elements of an end system.
 pub(super) fn events(element: &Element, found: &mut Findings) -> Vec<HostEvent> {
     too_many(element, "event", found);
     element.all("event").take(MOST).filter_map(|event| self::event(event, found)).collect()
@@ -74,7 +138,7 @@ fn too_many(element: &Element, tag: &str, found: &mut Findings) {
     }
 }
 
-/// The `<own-frames>` elements of a switch.
+/// Reads the `<own-frames>` elements of a switch.
 pub(super) fn own_frames(element: &Element, found: &mut Findings) -> Vec<(OwnFrames, Place)> {
     too_many(element, "own-frames", found);
     element
@@ -94,28 +158,4 @@ fn own(element: &Element, found: &mut Findings) -> Option<OwnFrames> {
     };
     let length = u16::try_from(length?).ok()?;
     Some(OwnFrames { period: period?, offset: offset?, length, priority: priority?, ports })
-}
-
-/// The threads of an injector, where it has any.
-pub(super) fn sending_threads(reader: &mut Reader<'_>) -> Option<SendingThreads> {
-    let Some(number) = reader.optional(&inject::THREADS) else {
-        for attribute in [&inject::SEND_COST, &inject::SLEEP_OVERHEAD] {
-            if reader.has(attribute) {
-                let message = format!("{} has no effect without threads", attribute.name);
-                let cure = format!("add threads=\"1\" or remove {}", attribute.name);
-                reader.found.error(&reader.place, message, "", cure);
-            }
-        }
-        return None;
-    };
-    let of_schedules: [&dyn Declared; 4] =
-        [&inject::DISTRIBUTION, &inject::ACTIVE, &inject::PAUSE, &inject::PACING];
-    for attribute in beyond_usual(reader, &of_schedules) {
-        let message = format!("{attribute} belongs to a schedule; threads send and sleep without one");
-        let cure = format!("remove {attribute} or threads");
-        reader.found.error(&reader.place, message, "", cure);
-    }
-    let send_cost = reader.value(&inject::SEND_COST).unwrap_or_default();
-    let sleep_overhead = reader.value(&inject::SLEEP_OVERHEAD).unwrap_or_default();
-    Some(SendingThreads { number: number?.value, send_cost, sleep_overhead })
 }
