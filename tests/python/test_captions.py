@@ -122,7 +122,7 @@ def captions() -> Iterator[tuple[str, int, str, ast.expr]]:
 ALWAYS = {
     "clock-exchanges": "every clock has a panel with its band",
     "frames": "a window is around a message, and frames are bars",
-    "period-box": "a box has whiskers",
+    "hops": "every hop is a bar",
     "bounds": "every flow that is drawn has a bound, which is a bar",
     "arrival-curves": "every flow has its least bucket, which is dashed",
     "service-curves": "every port has its curve, which is dashed",

@@ -385,7 +385,7 @@ def test_every_burst_is_in_picture_and_notebook_of_a_sampled_run(
     late = took > 1e6
     true = len(np.unique(np.floor(sent[late] / 0.19)))
     assert true == 10
-    shown = [results.shapes(judgement).against_time]
+    shown = [results.shapes(judgement).courses(None)]
     marks = next(shape for key, shape in shown[0].items() if key.flow == 10)
     columns = wg.open(bursts).latency(flow=10).columns(500)
     for t, value in (marks.marks(), (columns["greatest_at_s"].to_numpy(), columns["greatest_ns"].to_numpy())):

@@ -35,7 +35,7 @@ EVERY = {
     "latency-time",
     "period-density",
     "period-box",
-    "send-error",
+    "send_error-density",
     "outcomes",
 }
 
@@ -143,7 +143,7 @@ def silence(columns: Columns, flow: int) -> None:
 
 def test_figures_without_data_are_left_out(tmp_path: Path) -> None:
     _, lost = figures_of(tmp_path / "lost", replace(SMALL, alter=silence))
-    assert set(lost) == {"network", "period-density", "period-box", "send-error", "outcomes"}
+    assert set(lost) == {"network", "period-density", "period-box", "send_error-density", "outcomes"}
     _, none = figures_of(tmp_path / "none", replace(SMALL, stop_after=0, state="failed"))
     assert set(none) == {"network"}
     _, single = figures_of(
@@ -223,7 +223,7 @@ def test_of_many_flows_the_slowest_are_drawn_and_the_others_named(
     monkeypatch.setattr(sys.modules["wiregauge.results.shapes"], "MOST_FLOWS", 1)
     shapes = results.shapes(judgement)
     longest = max(shapes.results, key=lambda key: shapes.results[key].summaries["latency"].maximum or 0.0)
-    assert {key.flow for key in shapes.latency} == {longest.flow}
+    assert {key.flow for key in shapes.values("latency")} == {longest.flow}
     assert shapes.left_out == 1
     figure = next(f for f in build(judgement, shapes) if f.id == "latency-density")
     assert "1 more" in figure.notes[0]

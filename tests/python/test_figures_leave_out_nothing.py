@@ -12,8 +12,9 @@ import pytest
 from synthetic import Columns, Recipe, make
 from wiregauge import results, stats
 from wiregauge.figures import build, printed
-from wiregauge.figures.densities import seen_part
+from wiregauge.figures.distributions import seen_part
 from wiregauge.figures.model import Axis, Figure, Panel, Scatter, Style
+from wiregauge.figures.styles import REPORT
 from wiregauge.figures.ticks import extent, logarithmic
 
 RECIPE = Recipe(
@@ -42,12 +43,25 @@ def test_values_below_zero_are_drawn_or_counted(tmp_path: Path, share: float) ->
         span = extent(made[name].panels, "y", positive=False)
         assert span is not None
         assert span[0] < 0
-    if share < 1:
-        assert f"{int(share * RECIPE.messages)} values that are not positive" in " ".join(
-            made["latency-density"].notes
-        )
-    else:
-        assert "latency-density" not in made
+    density = made["latency-density"]
+    span = extent(density.panels, "x", positive=False)
+    assert span is not None
+    assert span[0] < 0
+    assert not any("not drawn" in note for note in density.notes)
+
+
+def test_few_values_below_zero_leave_the_others_their_decades_and_are_counted(tmp_path: Path) -> None:
+    def alter(columns: Columns, _flow: int) -> None:
+        place = np.arange(len(columns["rx_app"]))
+        by_us = np.where(place < 10, -10_000, np.where(place % 2, 5_000, 0))
+        columns["rx_app"] += by_us * 1_000_000
+        columns["rx_drv"] += by_us * 1_000_000
+
+    judgement = results.judge(make(tmp_path / "r", replace(RECIPE, alter=alter)))
+    made = {figure.id: figure for figure in build(judgement, results.shapes(judgement))}
+    density = made["latency-density"]
+    assert density.panels[0].x.log
+    assert "10 values that are not positive are not drawn." in density.notes
 
 
 def test_positive_values_keep_their_logarithm(tmp_path: Path) -> None:
@@ -86,11 +100,10 @@ def test_a_printed_note_is_whole(tmp_path: Path) -> None:
     (path,) = printed.save(figure, tmp_path, ["svg"])
     text = path.read_text(encoding="utf-8")
     width = float(re.findall(r'width="([0-9.]+)pt"', text)[0])
-    import matplotlib as mpl
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import TextPath
 
-    with mpl.rc_context(printed._STYLE):
+    with printed._settings(REPORT):
         prop = FontProperties(size=printed._NOTE_POINTS)
         lines = printed._notes(figure).split("\n")
         longest = max(TextPath((0, 0), line, prop=prop).get_extents().width for line in lines)

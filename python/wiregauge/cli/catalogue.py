@@ -114,6 +114,12 @@ COMMANDS: Final = {
         "exporting:export",
         "Write a run directory in the format of another tool: tables, histograms, test results, metrics.",
     ),
+    "figure": Entry(
+        _HAND_ON,
+        "figures:figure",
+        "Draw a figure of run directories for print: PDF, SVG or PNG in the size and fonts of a journal's column; "
+        "without a directory, list figures and styles.",
+    ),
     "dissector": Entry(
         _HAND_ON,
         "exporting:dissector",

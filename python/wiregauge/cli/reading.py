@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from wiregauge.cli.options import meant
-from wiregauge.cli.shared import AsJson, RunDir, judge_and_show, open_run, readable
+from wiregauge.cli.shared import AsJson, RunDir, judge_and_show, open_run, points_at, readable
 from wiregauge.terminal import BAD_INPUT, INCOMPLETE, exit_code, fail, make_console, put, put_errors, say
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ def compare(
     wanted = _thresholds(thresholds)
     if equivalence and not wanted:
         fail("--equivalence needs a --threshold", BAD_INPUT)
-    at = _at("--base-at", base_at), _at("--new-at", new_at)
+    at = points_at("--base-at", base_at), points_at("--new-at", new_at)
     each = tuple(dict.fromkeys((base, new)))
     if out is not None:
         reports.check_page(out)
@@ -316,16 +316,3 @@ def _thresholds(texts: list[str] | None) -> list[Any]:
         return [read_threshold(text) for text in texts or []]
     except ThresholdError as error:
         fail(f"--threshold {error}", BAD_INPUT)
-
-
-def _at(option: str, texts: list[str] | None) -> dict[str, str]:
-    """AXIS=VALUE of an option that chooses points."""
-    chosen: dict[str, str] = {}
-    for text in texts or []:
-        axis, equals, value = text.partition("=")
-        if not (axis and equals and value):
-            fail(f'{option} "{text}": write AXIS=VALUE, as in load=0%', BAD_INPUT)
-        if axis in chosen:
-            fail(f"{option}: {axis} is given twice; a side has one value of an axis", BAD_INPUT)
-        chosen[axis] = value
-    return chosen

@@ -233,3 +233,16 @@ def open_run(place: Path) -> Any:
     if not directory.runs:
         fail(f"{place}: no run was started, so there is nothing to show", INCOMPLETE)
     return directory
+
+
+def points_at(option: str, texts: list[str] | None) -> dict[str, str]:
+    """AXIS=VALUE of an option that chooses points."""
+    chosen: dict[str, str] = {}
+    for text in texts or []:
+        axis, equals, value = text.partition("=")
+        if not (axis and equals and value):
+            fail(f'{option} "{text}": write AXIS=VALUE, as in load=0%', BAD_INPUT)
+        if axis in chosen:
+            fail(f"{option}: {axis} is given twice; a side has one value of an axis", BAD_INPUT)
+        chosen[axis] = value
+    return chosen

@@ -40,7 +40,7 @@ class Choice:
             raise ExportError(f"run {self.run} {what}; there {'is' if len(done) == 1 else 'are'} {there}")
         if self.flow is not None:
             flows = [flow for run in plan.runs if self.has_run(run) for flow in run.flows]
-            if not any(named(flow, self.flow) for flow in flows):
+            if not any(flow.is_called(self.flow) for flow in flows):
                 there = _listed(list(dict.fromkeys(flow.name for flow in flows)))
                 raise ExportError(f"there is no flow {self.flow}; the test has {there}")
         if self.measure is not None and self.measure not in SERIES:
@@ -55,7 +55,7 @@ class Choice:
 
     def has_flow(self, flow: FlowPlan) -> bool:
         """Whether a flow is selected."""
-        return self.flow is None or named(flow, self.flow)
+        return self.flow is None or flow.is_called(self.flow)
 
     def runs(self, judgement: Judgement) -> Iterator[RunResult]:
         """The selected runs."""
@@ -74,11 +74,6 @@ class Choice:
             and name in flow.series
             and len(flow.series[name].value)
         )
-
-
-def named(flow: FlowPlan, name: str) -> bool:
-    """Whether `name` means this flow: its number, or its number and receiver."""
-    return name in (str(flow.id), flow.name, f"{flow.id} to {flow.destination}")
 
 
 def _listed(items: list[str], most: int = 12) -> str:

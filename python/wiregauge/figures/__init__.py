@@ -3,7 +3,7 @@
 Nothing here computes a statistic: the data come from the measures.
 """
 
-from wiregauge.figures.build import build
 from wiregauge.figures.model import Figure, Panel
+from wiregauge.figures.registry import FIGURES, NoFigureError, build, draw
 
-__all__ = ["Figure", "Panel", "build"]
+__all__ = ["FIGURES", "Figure", "NoFigureError", "Panel", "build", "draw"]

@@ -156,7 +156,10 @@ def told(*parts: tuple[bool, str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """Panels in rows of `columns`, sharing axes where `share_x` or `share_y`, so that they compare at a glance."""
+    """Panels in rows of `columns`, sharing axes where `share_x` or `share_y`, so that they compare at a glance.
+
+    `hint` tells the reader of a page how to use it; paper needs none.
+    """
 
     id: str
     title: str
@@ -171,6 +174,7 @@ class Figure:
     range_slider: bool = False
     panel_height: int = field(default=230)
     margin_left: int = field(default=64)
+    hint: str = ""
 
     @property
     def rows(self) -> int:

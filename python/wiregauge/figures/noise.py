@@ -36,9 +36,10 @@ def noise_figure(view: NoiseView | None) -> Figure | None:
         "Host noise beside the worst messages",
         "What the kernel of each end system's host counted while the run went on: the change of its own counters from "
         f"one look to the next, about every {view.interval_s * 1e3:.0f} ms. A late message above a peak may have its "
-        "explanation there: `wiregauge show --explain` names what was beyond the usual. Drag to zoom.",
+        "explanation there: `wiregauge show --explain` names what was beyond the usual.",
         panels,
         1,
+        hint="Drag to zoom.",
         share_x=True,
         share_y=False,
         measures=["latency"],

@@ -7,6 +7,7 @@ from wiregauge.figures.model import Dash, Marker, Style
 BLUE, VERMILION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 SKY, ORANGE, YELLOW, BLACK = "#56B4E9", "#E69F00", "#F0E442", "#222222"
 GREY, PALE, INK = "#8A8F98", "#E6E8EC", "#2B2F36"
+PALE_BLUE = "#9CCBE8"
 
 # A darker and a lighter tone per protocol: flows of one protocol have one hue.
 _COLOURS = (
@@ -21,7 +22,7 @@ _DASHES: tuple[Dash, ...] = ("solid", "dash", "dot", "dashdot")
 _MARKERS: tuple[Marker, ...] = ("circle", "square", "diamond", "triangle-up", "x", "cross")
 
 # Light to dark, for an ordered quantity such as the payload; the order remains in grey.
-_RAMP = ("#9CCBE8", "#6FB0DA", "#4594C7", "#2577AF", "#115A8E", "#083D66")
+_RAMP = (PALE_BLUE, "#6FB0DA", "#4594C7", "#2577AF", "#115A8E", "#083D66")
 
 PROTOCOLS = ("udp", "raw", "rc", "tt", "be")
 
@@ -47,6 +48,11 @@ def variety(protocol: str, flow_position: int, flows: int = 1) -> Style:
         _DASHES[flow_position % len(_DASHES)],
         _MARKERS[(2 * flow_position + (protocol != PROTOCOLS[0])) % len(_MARKERS)],
     )
+
+
+def dash_of(position: int) -> Dash:
+    """The dash of one of several lines of the same colour."""
+    return _DASHES[position % len(_DASHES)]
 
 
 def side(position: int) -> Style:

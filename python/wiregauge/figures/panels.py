@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from wiregauge.figures.model import Axis, Panel, Style, Trace
-from wiregauge.figures.palette import protocol_order, variety
+from wiregauge.figures.palette import dash_of, protocol_order, side, variety
 from wiregauge.measures.metrics.flow_plan import Size
 from wiregauge.results.shapes import Key
 
 S = TypeVar("S")
 MOST_PANELS = 24
 """Panels of one figure."""
-
-
-def series_name(key: Key) -> str:
-    """A series' name: flow and receiver, without the protocol."""
-    return key.label.partition(" · ")[2]
 
 
 def sweeps_size(keys: Iterable[Key]) -> bool:
@@ -33,8 +29,17 @@ def reading_order(key: Key) -> tuple[int, int, Size]:
 
 
 def style_of(key: Key, keys: Sequence[Key]) -> Style:
-    names = list(dict.fromkeys(series_name(key) for key in sorted(keys, key=reading_order)))
-    return variety(key.protocol, names.index(series_name(key)), len(names))
+    """The style of a series: hue by protocol or else by flow; of several run directories by directory, dash by flow."""
+    names = list(dict.fromkeys(key.name for key in sorted(keys, key=reading_order)))
+    sides = list(dict.fromkeys(key.side for key in keys))
+    if len(sides) < 2 and len({one.protocol for one in keys}) == 1 and len(names) > 2:
+        # Without protocols to tell apart hues are free for flows.
+        return side(names.index(key.name))
+    if len(sides) < 2:
+        return variety(key.protocol, names.index(key.name), len(names))
+    if len(names) < 2:
+        return side(sides.index(key.side))
+    return replace(side(sides.index(key.side)), dash=dash_of(names.index(key.name)))
 
 
 def panel_title(size: Size | None, rest: str) -> str:

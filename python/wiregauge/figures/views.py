@@ -111,10 +111,10 @@ def _timeline(judgement: Judgement, views: Views) -> Figure | None:
             "the windows of time-triggered flows. "
             if any(window.openings for window in views.windows)
             else ""
-        )
-        + "Drag to zoom.",
+        ),
         panels,
         1,
+        hint="Drag to zoom.",
         share_x=False,
         share_y=False,
         notes=notes,

@@ -30,6 +30,8 @@ TEMPORARY: Final = ".wiregauge-"
 """Prefix of the hidden names of unfinished files. The file's own name is not part of it: with it, a name of the
 greatest length would be too long."""
 _HEAD: Final = 4096
+_TAIL: Final = 16_384
+"""Octets at the end of a file that are looked through too: a PDF says only there what wrote it."""
 _FULL: Final = {errno.ENOSPC, errno.EDQUOT}
 _NO_LINKS: Final = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
@@ -49,8 +51,9 @@ class ForeignFileError(OSError):
 def whole(path: Path, *, replacing: bytes | None = b"") -> Iterator[Path]:
     """A temporary path to write to. It becomes `path` when the block succeeds, and is removed when it does not.
 
-    `replacing` says what may be replaced: `b""` any file, None none, other bytes a file with them in its first 4 KiB,
-    as in files written by this program. Raises ForeignFileError for another, OSError where the disk refuses.
+    `replacing` says what may be replaced: `b""` any file, None none, other bytes a file with them in its first 4 or
+    last 16 KiB, as in files written by this program. Raises ForeignFileError for another, and OSError where the disk
+    refuses.
     """
     _check(path, replacing)
     beside = _beside(path)
@@ -166,5 +169,9 @@ def _check(path: Path, replacing: bytes | None) -> None:
     if replacing is None or not path.is_file():
         raise ForeignFileError(path)
     with path.open("rb") as file:
-        if replacing not in file.read(_HEAD):
-            raise ForeignFileError(path)
+        found = replacing in file.read(_HEAD)
+        if not found:
+            file.seek(max(path.stat().st_size - _TAIL, 0))
+            found = replacing in file.read(_TAIL)
+    if not found:
+        raise ForeignFileError(path)

@@ -44,7 +44,8 @@ def choose(
         (place, member)
         for place in points
         for member in place.flows
-        if (flow is None or _named(member, flow)) and (to is None or member.plan.destination == to)
+        if (flow is None or member.plan.is_called(str(flow)))
+        and (to is None or member.plan.destination == to)
     ]
     if not found:
         raise WiregaugeError(_none(points, flow, to))
@@ -90,11 +91,6 @@ def _points(judgement: Judgement, point: Mapping[str, str | int]) -> list[PointR
     if not points:
         raise WiregaugeError("no run of this point was done; `run.points` shows what there is")
     return points
-
-
-def _named(flow: FlowResult, name: int | str) -> bool:
-    plan = flow.plan
-    return name == plan.id or name in (str(plan.id), plan.name, f"{plan.id} to {plan.destination}")
 
 
 def _none(points: Sequence[PointResult], flow: int | str | None, to: str | None) -> str:

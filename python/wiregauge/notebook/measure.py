@@ -9,13 +9,13 @@ from fractions import Fraction
 from html import escape
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 import polars as pl
 
 from wiregauge import stats
-from wiregauge.files import write_whole
+from wiregauge.files import nearest, write_whole
 from wiregauge.measures import DEFINITIONS, Definition, Judgement, Summary
 from wiregauge.measures.definitions import QUANTILES
 from wiregauge.measures.distribution import Distribution, distribution
@@ -26,6 +26,7 @@ from wiregauge.measures.quantities import STATISTICS
 from wiregauge.measures.sketched.repeats import percentile_of
 from wiregauge.notebook.choosing import Chosen
 from wiregauge.notebook.errors import WiregaugeError, in_one_class
+from wiregauge.results.shapes import Member, Shapes, Side, key_of
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -34,8 +35,10 @@ if TYPE_CHECKING:
 
 __all__ = ["KINDS", "Kind", "Measure", "Picture"]
 
-Kind = Literal["density", "percentiles", "time", "box", "histogram"]
-KINDS = ("density", "percentiles", "time", "box", "histogram")
+Kind = Literal["density", "percentiles", "time", "cdf", "box", "histogram"]
+KINDS: tuple[str, ...] = get_args(Kind)
+"""The figures of a measure in the registry of figures."""
+_ONE_REPEAT = "each repeat has a time of its own; choose one, as in repeat=0"
 _PRINTED = {Fraction(str(q)): name for name, q in QUANTILES.items()}
 _MARKS = 6000
 
@@ -235,7 +238,7 @@ class Measure:
         return pl.DataFrame({"from_ns": shape.edges[:-1], "to_ns": shape.edges[1:], "count": shape.counts})
 
     def figure(self, kind: Kind = "density", bins: int = 50) -> Figure:
-        """A Plotly figure: `density`, `percentiles`, `time` (of one run), `box` or `histogram`.
+        """A Plotly figure: `density`, `percentiles`, `time` (of one run), `cdf`, `box` or `histogram`.
 
         Needs the extra `notebook`; `picture` does not.
         """
@@ -268,37 +271,38 @@ class Measure:
             return Picture(path.read_text(encoding="utf-8"))
 
     def _drawn(self, kind: Kind, bins: int) -> Drawn:
-        from wiregauge.figures.single import Shape, draw_shape
+        from wiregauge.figures.distributions import histograms
+        from wiregauge.figures.registry import FIGURES, Drawing
 
-        held = self._distribution()
-        shape: Shape | None
-        if kind == "density":
-            # A logarithmic axis where the values span more than a decade, as in the report.
-            low, high = float(held.values.min()), float(held.values.max())
-            shape = held.density(log=low > 0 and high > 10 * low)
-        elif kind == "percentiles":
-            shape = held.tail()
-        elif kind == "box":
-            shape = held.box()
-        elif kind == "histogram":
-            shape = self._histogram(bins)
-        elif kind == "time":
-            shape = self._over_time(_MARKS // 2)
-        else:
-            raise WiregaugeError(f'"{kind}" is no kind of figure; there are {", ".join(KINDS)}')
-        assert shape is not None  # there are values
-        flow = self._chosen.flow
-        drawn = draw_shape(shape, self._name, self.definition.title, self.label, flow.plan.protocol)
-        part = held.sample if kind != "time" else None
-        if part is None or flow.sampled is None:
-            return drawn
-        note = f"Drawn is a sample: {flow.sampled.rows} of {flow.sampled.of} messages, in whole stretches."
-        return replace(drawn, notes=[note, *drawn.notes])
+        if kind not in KINDS:
+            raise WiregaugeError(
+                f'"{kind}" is no kind of figure{nearest(kind, KINDS)}; there are {", ".join(KINDS)}'
+            )
+        self._distribution()  # there are values
+        if kind == "time" and len(self._chosen.members) > 1:
+            raise WiregaugeError(_ONE_REPEAT)
+        made = self._shapes()
+        figure = (
+            histograms(made, self._name, bins)
+            if kind == "histogram"
+            else FIGURES[kind].draw(Drawing([Side(self._judgement)], made), self._name)
+        )
+        if figure is None:
+            raise WiregaugeError(f"{self._name} of {self.label} has no values to show as {kind}")
+        return replace(figure, title=f"{self.definition.title}: {self.label}")
+
+    def _shapes(self) -> Shapes:
+        """The data of figures of this flow and point alone."""
+        chosen = self._chosen
+        first = chosen.members[0][0].plan.index
+        key = key_of(chosen.flow, {}, first, label=lambda _flow, _side: self.label)
+        members = [Member(key, self._judgement, run.plan, flow) for run, flow in chosen.members]
+        return Shapes({key: chosen.flow}, {key: chosen.flow}, members, marks=_MARKS)
 
     def _course(self) -> Course | None:
         """Of all messages of the run; None where there is no value."""
         if len(self._chosen.members) > 1:
-            raise WiregaugeError("each repeat has a time of its own; choose one, as in repeat=0")
+            raise WiregaugeError(_ONE_REPEAT)
         ((run, flow),) = self._chosen.members
         if not self._summary.n:
             # As between clocks that nobody compared: there are times, and no figure of them.

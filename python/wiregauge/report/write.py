@@ -190,7 +190,7 @@ def render(template: str, figures: list[Figure], **content: object) -> str:
         {
             "id": figure.id,
             "title": figure.title,
-            "caption": figure.caption,
+            "caption": " ".join(filter(None, (figure.caption, figure.hint))),
             "notes": figure.notes,
             "measures": [DEFINITIONS[name] for name in figure.measures if name in DEFINITIONS],
             "json": Markup(_embedded(interactive.draw(figure, legend=False))),

@@ -46,6 +46,7 @@ from wiregauge.stats.quantiles import (
 from wiregauge.stats.recurrence import find_modes
 from wiregauge.stats.regression import Coefficient, LineFit, line_fit
 from wiregauge.stats.shape import (
+    ECDF_POINTS,
     BoxShape,
     DensityShape,
     EcdfShape,
@@ -94,6 +95,7 @@ from wiregauge.stats.twosample import (
 )
 
 __all__ = [
+    "ECDF_POINTS",
     "FALSE_ALARMS",
     "FALSE_WARM_UP",
     "FEWEST",

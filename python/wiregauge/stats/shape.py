@@ -217,7 +217,11 @@ class EcdfShape:
     share: Floats
 
 
-def ecdf(values: Floats, points: int = 300, counts: Integers | None = None) -> EcdfShape:
+ECDF_POINTS = 300
+"""Steps of an empirical distribution that is drawn, at most."""
+
+
+def ecdf(values: Floats, points: int = ECDF_POINTS, counts: Integers | None = None) -> EcdfShape:
     """The empirical distribution of values, thinned evenly by rank; least and greatest are in it."""
     of = _Ranked.of(values, counts)
     n = of.n

@@ -163,6 +163,10 @@ class FlowPlan:
         """The flow's number, and its receiver where there are several."""
         return f"{self.id} to {self.destination}" if self.multicast else str(self.id)
 
+    def is_called(self, name: str) -> bool:
+        """Whether `name` means this flow: its number, or its number and receiver."""
+        return name in (str(self.id), self.name, f"{self.id} to {self.destination}")
+
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:

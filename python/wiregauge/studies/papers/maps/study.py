@@ -12,8 +12,7 @@ from typing import Any
 from wiregauge.calibrate.agentwork import listen
 from wiregauge.calibrate.clocks import clock_results
 from wiregauge.calibrate.errors import CalibrationError
-from wiregauge.figures.build import period_box
-from wiregauge.figures.densities import latency_density, period_density
+from wiregauge.figures.distributions import boxes, density
 from wiregauge.figures.model import Figure
 from wiregauge.records import RunDirectory
 from wiregauge.results import shapes
@@ -252,9 +251,9 @@ def figures(results: Results) -> Mapping[str, Sequence[Figure]]:
         if protocol.part not in results.judgements:
             continue
         found = shapes(results.judgements[protocol.part])
-        made = [("Figure 5", latency_density(found))]
+        made = [("Figure 5", density(found, "latency"))]
         if protocol is UDP:
-            made += [("Figure 3", period_density(found)), ("Figure 4", period_box(found))]
+            made += [("Figure 3", density(found, "period")), ("Figure 4", boxes(found, "period"))]
         for number, figure in made:
             if figure is not None:
                 title = f"{number}, {protocol.name}: {figure.title}"
