@@ -11,6 +11,7 @@
 # make release  everything that is published, with checksums and a bill of materials; make audit  known vulnerabilities of what is in it
 # make docs   the documentation as a site, in target/site
 # make studies  every study that comes with the program in its quick form, one line each
+# make gallery  draw the pictures of docs/guide/gallery.md again
 # make notebook  execute the example notebook and keep its outputs
 # make reference  write the generated pages of docs/reference: command line and Python
 
@@ -30,7 +31,7 @@ BY_FILE := --dist loadfile --no-loadscope-reorder
 RUST_SOURCES := $(shell git ls-files 'crates/*' Cargo.toml Cargo.lock 2>/dev/null)
 SOURCES := $(shell git ls-files 'crates/*' Cargo.toml Cargo.lock pyproject.toml tools python docs examples 2>/dev/null)
 
-.PHONY: help setup developer demo built t test test-computing test-waiting test-alone test-all lint style hooks format bench fuzz nightly sdist wheel check-dist release audit agent-static deb check-deploy check-tsn-vm docs studies notebook proto language json-schemas reference clean
+.PHONY: help setup developer demo built t test test-computing test-waiting test-alone test-all lint style hooks format bench fuzz nightly sdist wheel check-dist release audit agent-static deb check-deploy check-tsn-vm docs studies notebook gallery proto language json-schemas reference clean
 
 help:
 	@sed -n '1,/^$$/s/^# //p' Makefile
@@ -237,6 +238,9 @@ docs: $(VENV)/.docs
 
 studies: developer
 	$(BIN)/python tools/studies.py
+
+gallery: $(TESTING)/.installed
+	$(TESTING)/bin/python tools/gallery.py
 
 notebook: developer
 	$(BIN)/python tools/notebook.py

@@ -35,6 +35,12 @@ def test_the_page_of_the_python_api_is_current() -> None:
     )
 
 
+def test_the_page_of_figures_and_columns_is_current() -> None:
+    assert reference_pages.FIGURES_PAGE.read_text(encoding="utf-8") == reference_pages.figures(), (
+        "run `make reference`"
+    )
+
+
 def test_the_page_of_checks_is_current_and_has_every_fix() -> None:
     page = reference_pages.doctor()
     assert reference_pages.DOCTOR.read_text(encoding="utf-8") == page, "run `make reference`"

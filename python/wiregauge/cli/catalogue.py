@@ -120,6 +120,12 @@ COMMANDS: Final = {
         "Draw a figure of run directories for print: PDF, SVG or PNG in the size and fonts of a journal's column; "
         "without a directory, list figures and styles.",
     ),
+    "table": Entry(
+        _HAND_ON,
+        "tables:table",
+        "Print figures of run directories as a table for a paper: LaTeX, Markdown or CSV; without a directory, list "
+        "columns.",
+    ),
     "dissector": Entry(
         _HAND_ON,
         "exporting:dissector",

@@ -159,7 +159,8 @@ def show_judgement(
             sys.stdout.write(chunk)
         put()
     else:
-        results.show_text(judgement, make_console())
+        # Who made the run sees how it went; who looks at it again sees all of it.
+        (results.closing_text if with_report else results.show_text)(judgement, make_console())
         if explanation is not None:
             explain_text(explanation, make_console())
     if with_report:

@@ -4,7 +4,8 @@
 """
 
 from wiregauge.export.choice import WHATS, Choice, ExportError, UnwrittenError, What
-from wiregauge.export.tables import SCHEMA, axis_column, measures, messages, passages, records
+from wiregauge.export.columns import axis_column
+from wiregauge.export.tables import SCHEMA, measures, messages, passages, records
 from wiregauge.export.write import FORMATS, write
 
 __all__ = [

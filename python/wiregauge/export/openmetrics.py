@@ -20,7 +20,7 @@ from prometheus_client.core import (
 from prometheus_client.openmetrics.exposition import generate_latest
 
 from wiregauge.export.choice import Choice, ExportError
-from wiregauge.export.tables import axis_column
+from wiregauge.export.columns import axis_column
 from wiregauge.measures import FlowResult, Grade, Judgement, RunResult
 from wiregauge.measures.definitions import COUNTS, DEFINITIONS, QUANTILES, SERIES, SINGLES
 from wiregauge.measures.metrics.judgement import Floats

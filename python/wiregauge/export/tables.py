@@ -9,16 +9,17 @@ Schema 1; columns may be added within it, none is renamed or removed (docs/refer
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 
 from wiregauge.export.choice import Choice, ExportError
+from wiregauge.export.columns import PLACE_COLUMNS, Place, axis_column, flow_rows
 from wiregauge.measures import FlowResult, Judgement, RunDirectoryError
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, RunPlan
+from wiregauge.measures.metrics.quantity import Quantity
 from wiregauge.measures.metrics.recorded import TABLE_SCHEMAS, TIMES, WIRE_TIMES, Recorded
 from wiregauge.measures.quantities import flow_quantities
 
@@ -37,11 +38,6 @@ _NEEDED = {
 """Columns that a valid table must have; others were added later."""
 FATAL = (KeyboardInterrupt, SystemExit, MemoryError)
 """Exceptions that are not Polars' fault, though BaseException covers them as it does its panics."""
-
-
-def axis_column(axis: str) -> str:
-    """The column name of an axis of the sweep: `point_payload`, `point_link_rate`."""
-    return "point_" + re.sub(r"\W", "_", axis)
 
 
 def records(directory: Recorded, choice: Choice, rows: range | None = None) -> pl.LazyFrame:
@@ -201,29 +197,21 @@ def sketches(directory: Recorded, choice: Choice) -> pl.LazyFrame:
 
 def measures(judgement: Judgement, choice: Choice) -> pl.LazyFrame:
     """One row per figure: for every run, and for the pooled repeats of every point."""
-    rows: list[dict[str, object]] = []
-    for run in choice.runs(judgement):
-        place = {"run": run.plan.index, "repeat": run.plan.repeat, "runs": 1, "validity": run.validity.word}
-        rows += _figures(place, run.plan.point, choice.flows(run), choice)
-    if choice.run is None and judgement.plan.repeats > 1:
-        for point in judgement.points:
-            place = {"run": None, "repeat": None, "runs": len(point.runs), "validity": point.validity.word}
-            flows = (flow for flow in point.flows if choice.has_flow(flow.plan))
-            rows += _figures(place, point.point, flows, choice)
+    rows = [
+        _named(at, flow, judgement.plan, figure)
+        for at, flow in flow_rows(judgement, choice)
+        for figure in flow_quantities(flow)
+        if choice.measure is None or figure.measure == choice.measure
+    ]
     if not rows:
         raise ExportError("nothing to export: no chosen run has a flow with figures")
+    kinds = {name: column.kind for name, column in PLACE_COLUMNS.items()}
+    axes = {axis_column(axis): pl.String() for axis in judgement.plan.axes}
+    of_run = {name: kinds.pop(name) for name in ("run", "repeat", "runs")}
     schema = {
-        "run": pl.UInt32(),
-        "repeat": pl.UInt32(),
-        "runs": pl.UInt32(),
-        **{axis_column(axis): pl.String() for axis in judgement.plan.axes},
-        "validity": pl.String(),
-        "flow": pl.UInt16(),
-        "protocol": pl.String(),
-        "from": pl.String(),
-        "to": pl.String(),
-        "relayed": pl.Boolean(),
-        "payload_B": pl.UInt32(),
+        **of_run,
+        **axes,
+        **kinds,
         "measure": pl.String(),
         "statistic": pl.String(),
         "unit": pl.String(),
@@ -236,32 +224,19 @@ def measures(judgement: Judgement, choice: Choice) -> pl.LazyFrame:
     return pl.LazyFrame(rows, schema=schema)
 
 
-def _figures(
-    place: Mapping[str, object], point: Mapping[str, str], flows: Iterable[FlowResult], choice: Choice
-) -> list[dict[str, object]]:
-    return [
-        {
-            **place,
-            **{axis_column(axis): value for axis, value in point.items()},
-            "flow": flow.plan.id,
-            "protocol": flow.plan.protocol,
-            "from": flow.plan.source,
-            "to": flow.plan.destination,
-            "relayed": flow.plan.relayed,
-            "payload_B": flow.plan.payload,
-            "measure": figure.measure,
-            "statistic": figure.statistic or None,
-            "unit": figure.unit,
-            "value": figure.value,
-            "low": figure.low,
-            "high": figure.high,
-            "n": figure.n,
-            "reason": figure.reason or None,
-        }
-        for flow in flows
-        for figure in flow_quantities(flow)
-        if choice.measure is None or figure.measure == choice.measure
-    ]
+def _named(at: Place, flow: FlowResult, plan: CampaignPlan, figure: Quantity) -> dict[str, object]:
+    return {
+        **{name: column.of(at, flow) for name, column in PLACE_COLUMNS.items()},
+        **{axis_column(axis): at.point.get(axis) for axis in plan.axes},
+        "measure": figure.measure,
+        "statistic": figure.statistic or None,
+        "unit": figure.unit,
+        "value": figure.value,
+        "low": figure.low,
+        "high": figure.high,
+        "n": figure.n,
+        "reason": figure.reason or None,
+    }
 
 
 def series(judgement: Judgement, choice: Choice) -> pl.LazyFrame:

@@ -64,8 +64,8 @@ def save(figure: Figure, directory: Path, formats: Iterable[str]) -> list[Path]:
     return [write(figure, directory / f"{figure.id}.{name}") for name in _known(formats)]
 
 
-def write(figure: Figure, path: Path, style: PrintStyle = REPORT) -> Path:
-    """Writes one file in the format of its ending and returns its path.
+def write(figure: Figure, path: Path, style: PrintStyle = REPORT, dpi: int | None = None) -> Path:
+    """Writes one file in the format of its ending and returns its path; a picture has `dpi`, by default as its style.
 
     Raises TooHighError where the figure does not fit the style, and otherwise as `save`.
     """
@@ -79,8 +79,8 @@ def write(figure: Figure, path: Path, style: PrintStyle = REPORT) -> Path:
             "pdf": {"CreationDate": None, "Creator": "wiregauge", "Title": figure.title},
             "png": {"Software": "wiregauge"},
         }
-        dpi = _DPI["png"] if style.titled else _DPI["print"]
-        canvas.savefig(beside, dpi=dpi, format=form, metadata=metadata[form])
+        usual = _DPI["png"] if style.titled else _DPI["print"]
+        canvas.savefig(beside, dpi=dpi or usual, format=form, metadata=metadata[form])
     return path
 
 

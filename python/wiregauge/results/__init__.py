@@ -4,6 +4,7 @@
 `views` hold the data of figures. `comparing` and `explaining` do the same for comparisons and explanations.
 """
 
+from wiregauge.results.closing_text import closing_text
 from wiregauge.results.judging import judge
 from wiregauge.results.shapes import Shapes, shapes
 from wiregauge.results.show_json import json_chunks, json_text, schema_path, show_chunks, show_json
@@ -13,6 +14,7 @@ from wiregauge.results.views import Views, views
 __all__ = [
     "Shapes",
     "Views",
+    "closing_text",
     "headline",
     "json_chunks",
     "json_text",

@@ -133,8 +133,8 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def show_text(judgement: Judgement, console: Console) -> None:
-    """Prints verdict and validity, then one row per run and flow. Times carry their unit; nothing is cut off."""
+def print_head(judgement: Judgement, console: Console) -> None:
+    """Prints verdict and validity in a line, and the sentence that heads every report."""
     validity, verdict = judgement.validity.word, judgement.verdict
     beside = f" [yellow]({escape(judgement.caveat)})[/]" if judgement.caveat else ""
     console.print(
@@ -143,6 +143,11 @@ def show_text(judgement: Judgement, console: Console) -> None:
         soft_wrap=True,
     )
     console.print(escape(headline(judgement)), soft_wrap=True)
+
+
+def show_text(judgement: Judgement, console: Console) -> None:
+    """Prints verdict and validity, then one row per run and flow. Times carry their unit; nothing is cut off."""
+    print_head(judgement, console)
     for reason in judgement.reasons:
         console.print(f"  [yellow]-[/] {escape(reason)}", soft_wrap=True)
     sampled = [check.reason for run in judgement.runs for check in run.checks if check.name == "held-whole"]
@@ -202,7 +207,7 @@ def _limits(judgement: Judgement, console: Console) -> None:
     ):
         for members in lines[:_MOST_LIMITS]:
             run, limit = min(members, key=lambda one: one[1].margin if one[1].margin is not None else inf)
-            _limit(console, judgement, run, limit, of=len(members))
+            console.print(limit_line(judgement, run, limit, of=len(members)), soft_wrap=True)
         if len(lines) > _MOST_LIMITS:
             more = sum(map(len, lines[_MOST_LIMITS:]))
             console.print(f"  … and {more} more limits: {result}")
@@ -221,15 +226,13 @@ def _alike(
     return list(together.values())
 
 
-def _limit(console: Console, judgement: Judgement, run: RunResult, limit: LimitResult, of: int) -> None:
+def limit_line(judgement: Judgement, run: RunResult, limit: LimitResult, of: int = 1) -> str:
+    """A limit with its result, in rich's mark-up; `of` is the number of limits that it stands for."""
     where = f"run {run.plan.index}, " if len(judgement.plan.runs) > 1 else ""
     alike = (
         "" if of == 1 else f" (closest of {of})" if limit.result == "pass" else f" (and {of - 1} more alike)"
     )
-    console.print(
-        f"  [{_RESULTS[limit.result]}]{limit.result}[/] {where}{escape(limit_text(limit))}{alike}",
-        soft_wrap=True,
-    )
+    return f"  [{_RESULTS[limit.result]}]{limit.result}[/] {where}{escape(limit_text(limit))}{alike}"
 
 
 def limit_text(limit: LimitResult) -> str:
