@@ -85,13 +85,21 @@ PAPERS = (
         "Precision, Figure 5: through a switch, over time",
         "studies/precision/switch.xml",
         "time",
+        ("send.10.count=20000",),
     ),
-    Shot("robot-figure-5", "Robot, Figure 5: round trips over time", "studies/robot/baseline.xml", "time"),
+    Shot(
+        "robot-figure-5",
+        "Robot, Figure 5: round trips over time",
+        "studies/robot/baseline.xml",
+        "time",
+        ("tasks.duration=20s",),
+    ),
     Shot(
         "robot-figure-15",
         "Robot, Figure 15: round trips by rarity",
         "studies/robot/baseline.xml",
         "percentiles",
+        ("tasks.duration=20s",),
     ),
 )
 OF_REGISTRY = (

@@ -212,6 +212,18 @@ def test_a_figure_has_one_name_everywhere(judged: Judgement) -> None:
     assert of_measure("latency-by-payload")[1] is None
 
 
+def test_a_histogram_fills_its_panel_however_narrow_it_is(judged: Judgement) -> None:
+    series = judged.runs[0].flows[0].series["latency"]
+    for value in (np.full(50, 5_120.0), np.linspace(5_120.0, 5_121.0, 50)):
+        flow = replace(judged.points[0].flows[0], series={"latency": replace(series, value=value)})
+        narrow = replace(judged, points=(replace(judged.points[0], flows=(flow,)),))
+        (panel,) = draw("histogram", [Side(narrow)]).panels
+        (bars,) = panel.traces
+        assert isinstance(bars, Bars)
+        assert panel.x.span is not None
+        assert len(bars.x) * bars.width > 0.9 * (panel.x.span[1] - panel.x.span[0])
+
+
 def test_lines_of_one_panel_differ_without_colour() -> None:
     styles = [side(k) for k in range(12)]
     assert len({(style.colour, style.dash) for style in styles}) == 12

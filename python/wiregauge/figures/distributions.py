@@ -223,11 +223,15 @@ def histograms(shapes: Shapes, measure: str | None, bins: int = BINS) -> Figure 
         edges = data[key].edges / US
         counts = data[key].counts.astype(np.float64)
         width = float(edges[1] - edges[0])
+        margin = 0.03 * float(edges[-1] - edges[0])
+        span = float(edges[0]) - margin, float(edges[-1]) + margin
         middle = (edges[1:] + edges[:-1]) / 2
         bars = Bars(
             key.label, middle, counts, np.zeros(len(counts)), width, style_of(key, keys), legend=False
         )
-        panels.append(Panel(_of_key(key, keys), Axis(_axis(measure, held)), Axis("messages"), [bars]))
+        panels.append(
+            Panel(_of_key(key, keys), Axis(_axis(measure, held), span=span), Axis("messages"), [bars])
+        )
     left = len(keys) - len(panels)
     return Figure(
         _id(measure, "histogram"),

@@ -254,8 +254,7 @@ def _draw(figure: Figure, canvas: Canvas, style: PrintStyle) -> None:
             if handle is not None and name:
                 legend.setdefault(name, handle)
         _finish(figure, axes, panel, k, style)
-    # One name alone says nothing that a caption does not say.
-    if style.titled or len(legend) > 1:
+    if style.titled or legend:
         _legend(figure, canvas, legend, style)
     if style.titled and figure.notes:
         canvas.supxlabel(_notes(figure), fontsize=_NOTE_POINTS, x=0.01, ha="left")

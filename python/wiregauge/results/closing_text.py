@@ -19,7 +19,7 @@ __all__ = ["closing_text"]
 _BELOW = 4
 """Lines that a command prints after this text."""
 _MOST_REASONS = 3
-_MOST_LIMITS = 4
+_MOST_LIMITS = 3
 
 
 def closing_text(judgement: Judgement, console: Console) -> None:
