@@ -22,18 +22,24 @@ PAGE = ROOT / "docs" / "reference" / "test-language.md"
 
 def files() -> dict[Path, str]:
     """What each file is to hold; the page has the tables of the schema that is installed."""
+    return {**_made(), PAGE: _page()}
+
+
+def _made() -> dict[Path, str]:
     return {
         CONFIG / "wiregauge-test-2.xsd": schema_of_language.schema(),
         CONFIG / "parts.py": builder_of_language.parts(),
         CONFIG / "elements.py": builder_of_language.elements(),
-        PAGE: renewed(PAGE.read_text(encoding="utf-8")),
         **plan_types.files(),
     }
 
 
+def _page() -> str:
+    return renewed(PAGE.read_text(encoding="utf-8"))
+
+
 if __name__ == "__main__":
-    # Twice: the page is of the schema that the first round wrote, and it is read once in a process.
-    for path, text in files().items():
-        if path != PAGE:
-            path.write_text(text, encoding="utf-8")
-    PAGE.write_text(renewed(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    for path, text in _made().items():
+        path.write_text(text, encoding="utf-8")
+    # A process reads the schema once: not before it is written.
+    PAGE.write_text(_page(), encoding="utf-8")
