@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import ConsoleMessage, Page, Request, Response, expect, sync_playwright
 
 from test_serve import TEST
@@ -80,6 +81,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path
 
 @pytest.fixture
 def walk(served: tuple[str, Path]) -> Iterator[Walk]:
+    """A page of the browser; in the end nothing may have gone wrong."""
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         page = browser.new_context(viewport={"width": 1400, "height": 900}).new_page()
@@ -209,3 +211,35 @@ def test_a_new_run_appears_by_itself(walk: Walk) -> None:
     finally:
         shutil.rmtree(other)
     expect(page.get_by_role("link", name="later", exact=True)).to_have_count(0)
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "dark")])
+def test_everybody_can_use_the_pages(served: tuple[str, Path], width: int, scheme: str) -> None:
+    """Nothing that axe calls serious or critical, and no page wider than its window."""
+    base, _ = served
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        # The checker is a script that the policy of the server would refuse.
+        context = browser.new_context(
+            viewport={"width": width, "height": 900},
+            color_scheme="dark" if scheme == "dark" else "light",
+            bypass_csp=True,
+        )
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE_MS)
+        page.goto(base)
+        run = page.get_by_role("link", name="one", exact=True).get_attribute("href")
+        for place in (base, f"{run}", f"{run}/zoom", f"{run}/report", f"{base}compare"):
+            page.goto(page.evaluate("place => new URL(place, location).href", place))
+            if place.endswith("/zoom"):
+                page.locator(".worst button").first.click()
+                expect(page.locator("#story h2")).to_be_visible()
+            found = Axe().run(page, options={"iframes": False}).response["violations"]
+            grave = [
+                (one["id"], one["nodes"][0]["html"])
+                for one in found
+                if one["impact"] in ("serious", "critical")
+            ]
+            assert grave == [], place
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), place
+        browser.close()

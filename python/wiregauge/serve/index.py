@@ -18,14 +18,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from wiregauge.files import printable
+import msgspec
+
+from wiregauge.files import open_regular, printable
 from wiregauge.plan import planned_runs
 from wiregauge.records import (
     MANIFEST,
     NOTES,
     OtherVersionError,
     RunDirectoryError,
-    read_json,
     read_manifest,
     read_notes,
 )
@@ -283,14 +284,29 @@ def _state(path: Path, manifest: Mapping[str, Any]) -> tuple[State, str]:
 
 
 def _judged(listed: Listed, digest: object) -> Listed:
-    """With the verdict that is stored, if it was made from this state of the directory."""
-    found: Mapping[str, Any] = {}
-    with contextlib.suppress(RunDirectoryError):
-        found, _ = read_json(listed.path / "measures.json")
-    sources = found.get("sources")
-    if not isinstance(sources, dict) or (digest is not None and sources.get(MANIFEST) != digest):
+    """With the verdict that is stored, if it was made from this state of the directory.
+
+    Only the head of the file is read, for thousands of runs: pages of the run compare all of it with its digest.
+    """
+    try:
+        with open_regular(listed.path / "measures.json") as file:
+            head = file.read(_HEAD)
+        found = msgspec.json.decode(head[: head.index(_PAST_HEAD)] + b"}", type=_Head)
+    except (OSError, ValueError):
         return listed
-    validity, verdict = found.get("validity"), found.get("verdict")
-    if not isinstance(validity, str) or not isinstance(verdict, str):
+    if digest is not None and found.sources.get(MANIFEST) != digest:
         return listed
-    return replace(listed, validity=validity, verdict=verdict)
+    return replace(listed, validity=printable(found.validity), verdict=printable(found.verdict))
+
+
+class _Head(msgspec.Struct):
+    """The first keys of `measures.json`."""
+
+    sources: dict[str, str]
+    validity: str
+    verdict: str
+
+
+_HEAD: Final = 4096
+_PAST_HEAD: Final = b',\n"caveat":'
+"""The first key that is not read."""
