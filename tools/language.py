@@ -20,12 +20,8 @@ CONFIG = ROOT / "python" / "wiregauge" / "config"
 PAGE = ROOT / "docs" / "reference" / "test-language.md"
 
 
-def files() -> dict[Path, str]:
-    """What each file is to hold; the page has the tables of the schema that is installed."""
-    return {**_made(), PAGE: _page()}
-
-
-def _made() -> dict[Path, str]:
+def made() -> dict[Path, str]:
+    """What each file is to hold that is made from Rust alone."""
     return {
         CONFIG / "wiregauge-test-2.xsd": schema_of_language.schema(),
         CONFIG / "parts.py": builder_of_language.parts(),
@@ -34,12 +30,18 @@ def _made() -> dict[Path, str]:
     }
 
 
-def _page() -> str:
+def page() -> str:
+    """The reference page, whose tables of values are those of the schema that is installed."""
     return renewed(PAGE.read_text(encoding="utf-8"))
 
 
+def files() -> dict[Path, str]:
+    """What each file is to hold."""
+    return {**made(), PAGE: page()}
+
+
 if __name__ == "__main__":
-    for path, text in _made().items():
+    for path, text in made().items():
         path.write_text(text, encoding="utf-8")
-    # A process reads the schema once: not before it is written.
-    PAGE.write_text(_page(), encoding="utf-8")
+    # Only now: the schema is read once in a process.
+    PAGE.write_text(page(), encoding="utf-8")
