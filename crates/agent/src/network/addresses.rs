@@ -1,5 +1,5 @@
-//! Whose address is whose. Where nobody has told hosts of one another's, they ask (ARP), and a network of virtual links has no way for
-//! such a question; so whoever plays their cards answers it.
+//! Answers to address queries. A host that does not know the address of another one asks by ARP, and a network of virtual
+//! links cannot carry the question. So the process that plays the interface cards answers it.
 
 use std::collections::BTreeMap;
 
@@ -8,29 +8,29 @@ use wg_frame::ethernet::MacAddress;
 use wg_net::{Interface, NetError, PortSender};
 use wg_plan::Network;
 
-/// Answers hosts that ask, by a socket of its own: no frame of the test waits there.
+/// Answers the ARP requests of hosts through a socket of its own, where no frame of the test has to wait.
 pub(super) struct Answers {
     addresses: Addresses,
     sender: PortSender,
-    /// What is to be sent, and by which port.
+    /// Answers to be sent, with their ports.
     answer: Option<(usize, [u8; SMALLEST])>,
 }
 
 impl Answers {
-    /// For the end systems of a network, which `interfaces` lead to.
+    /// Answers for the end systems of a network, which `interfaces` lead to.
     pub(super) fn open(network: &Network, interfaces: &[Interface]) -> Result<Self, NetError> {
         let sender = PortSender::packet(interfaces)?;
         Ok(Self { addresses: Addresses::of(network), sender, answer: None })
     }
 
-    /// Takes up a question. False: the frame, which came by `port`, is none.
+    /// Accepts a request that arrived at `port`; returns false if the frame is not a request.
     pub(super) fn take_up(&mut self, port: usize, frame: &[u8]) -> bool {
         let Some(question) = Message::read(frame) else { return false };
         self.answer = self.addresses.answer(&question).map(|answer| (port, answer));
         true
     }
 
-    /// Sends what answers the question that was taken up.
+    /// Sends the answer to the accepted request.
     pub(super) fn send(&mut self) {
         if let Some((port, answer)) = self.answer.take() {
             self.sender.push(port, &answer);
@@ -39,24 +39,24 @@ impl Answers {
     }
 }
 
-/// By IPv4 address the end system's MAC address.
+/// The MAC address of each end system, by IPv4 address.
 #[derive(Debug, Default)]
 struct Addresses(BTreeMap<[u8; 4], MacAddress>);
 
 impl Addresses {
-    /// Those of a network.
+    /// The addresses of a network.
     fn of(network: &Network) -> Self {
         let ends = network.nodes.iter().filter(|node| node.is_end_system());
         Self(ends.map(|node| (node.ipv4, node.mac)).collect())
     }
 
-    /// The frame that answers; none where the message asks nothing, or after somebody else.
+    /// The answering frame; `None` if the message is not a request, or asks for an address outside the test.
     fn answer(&self, message: &Message) -> Option<[u8; SMALLEST]> {
         let Message { operation: Operation::Request, sender, target: (_, asked) } = *message else {
             return None;
         };
         let mac = *self.0.get(&asked)?;
-        // A host that asks after itself wants to know whether somebody else has its address.
+        // A host that asks for its own address checks whether another host uses it.
         if asked == sender.1 {
             return None;
         }

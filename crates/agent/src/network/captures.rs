@@ -1,5 +1,5 @@
-//! Captures at devices that the model plays: what their ports sent and received, at the instants of the model by the clock
-//! of the host, as captures at interfaces have them.
+//! Captures at devices that the model plays: the frames that their ports sent and received. Timestamps are the instants of
+//! the model on the host's clock, as in captures at interfaces.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,19 +17,19 @@ use crate::proto;
 use crate::recording::held_back::{Asked, HeldBack};
 use crate::recording::packet_capture::{CaptureStats, MOST_HELD, leave_room};
 
-/// Bytes of frames that are held back, or let out, together.
+/// Bytes of frames that are held back, or released, together.
 const TOGETHER: usize = 32 << 10;
 
-/// How frames are held back: for how long, and who asks for them.
+/// How long frames are held back, and which alarms request them.
 pub(super) type Holding = Option<(Duration, Arc<Asked>)>;
 
 /// A capture at one device.
 struct DeviceCapture {
     name: String,
     file: CaptureFile,
-    /// Where only what somebody asks for is written.
+    /// Present if only requested frames are written.
     held: Option<HeldBack>,
-    /// Frames on their way there, with the times of the first and the last, ns.
+    /// Frames that are collected for it, with the times of the first and the last, ns.
     blocks: Vec<u8>,
     frames: u64,
     span: [i64; 2],
@@ -46,7 +46,7 @@ impl DeviceCaptures {
     /// Begins the files in `spool`.
     ///
     /// # Errors
-    /// One of them cannot be made.
+    /// A file cannot be created.
     pub(super) fn begin(
         spool: &Path,
         network: &Network,
@@ -76,7 +76,7 @@ impl DeviceCaptures {
         Ok(Self { captures, asked: holding.map(|(_, asked)| asked) })
     }
 
-    /// Takes blocks of a node's capture: one that is a frame, seen at that time, ns, or others.
+    /// Accepts blocks of a node's capture: one frame with its time, ns, or other blocks without one.
     pub(super) fn take(&mut self, node: NodeIndex, blocks: &[u8], frame_at: Option<i64>) {
         let Some(own) = self.captures.get_mut(&node) else { return };
         let Some(at) = frame_at else {
@@ -96,7 +96,7 @@ impl DeviceCaptures {
         }
     }
 
-    /// What is to be done again and again: writes what was asked for, and looks at the disk.
+    /// Periodic work: writes requested frames and checks the space on the disk.
     pub(super) fn look(&mut self, last: bool) {
         for own in self.captures.values_mut() {
             own.hold();
@@ -109,7 +109,7 @@ impl DeviceCaptures {
         }
     }
 
-    /// Ends the files, and reports. A disk that refuses them ends no run.
+    /// Ends the files and reports. A disk that refuses them does not end the run.
     pub(super) fn end(mut self) -> Vec<proto::DeviceCapture> {
         self.look(true);
         let ended = self.captures.into_values().map(|mut own| {
@@ -131,7 +131,7 @@ impl DeviceCaptures {
 }
 
 impl DeviceCapture {
-    /// Frames that came together wait together.
+    /// Frames that arrived together are held back together.
     fn hold(&mut self) {
         let frames = std::mem::take(&mut self.frames);
         let span = std::mem::replace(&mut self.span, [i64::MAX, i64::MIN]);
@@ -175,7 +175,7 @@ mod tests {
                 captures.look(false);
             }
         }
-        // Of what came together, all is kept.
+        // All frames that arrived together are kept.
         asked.ask(12, 13);
         let told = captures.end();
         let written = fs::read(&path).expect("it is there");

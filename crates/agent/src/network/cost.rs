@@ -1,32 +1,32 @@
-//! What the network costs its core, part by part; waiting, asleep or awake, is no part of it.
+//! Processor time that the network takes on its core, by part; time spent waiting, asleep or awake, does not count.
 
 use wg_frame::time::{RunTime, Span};
 
 use crate::proto;
 
-/// Time spent.
+/// Processor time by part.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cost {
     taking: Span,
     model: Span,
     handing: Span,
-    /// Since when the model goes on, what is handed over meanwhile left out.
+    /// When the model began to work, moved on by the time spent on handing frames over meanwhile.
     since: Option<RunTime>,
 }
 
 impl Cost {
-    /// Frames were taken out of the ports, up to `end`; from then on the model goes on.
+    /// Frames were taken from the ports until `end`, when the model begins to work.
     pub(super) fn took(&mut self, begin: RunTime, end: RunTime) {
         self.taking += end - begin;
         self.since = Some(end);
     }
 
-    /// The model goes on, with no frame that came.
+    /// The model begins to work without an arrival.
     pub(super) fn go_on(&mut self, at: RunTime) {
         self.since = Some(at);
     }
 
-    /// The model has done what there was to do.
+    /// The model has finished its work.
     pub(super) fn rest(&mut self, at: RunTime) {
         if let Some(since) = self.since.take() {
             self.model += at - since;
@@ -39,7 +39,7 @@ impl Cost {
         self.since = self.since.map(|since| since + (end - begin));
     }
 
-    /// For the report.
+    /// The cost for the report.
     pub(super) fn report(&self) -> proto::NetworkCost {
         proto::NetworkCost {
             taking_ns: self.taking.as_nanos_floor(),

@@ -1,4 +1,4 @@
-//! What crosses between hosts and network, kept so that what the network did can be done again.
+//! Frames that cross between hosts and network, stored so that the run of the network can be replayed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,23 +8,23 @@ use wg_record::Crossing;
 
 use super::files::Piece;
 
-/// Rows that go to their writer at a time: few enough that a list of them is no mapping of its own.
+/// Rows handed to the writer at a time: few enough that the allocator needs no separate mapping for a list.
 const ROWS: usize = 1_024;
-/// Lists that may wait for their writer, 64 MiB: who has no core for so long has none for the rest either.
+/// Lists that may wait for the writer, 64 MiB: a writer without a core for that long would not catch up.
 const MOST_WAITING: usize = 1_024;
 
-/// The crossings of a run, on their way to their writer.
+/// The crossings of a run on their way to the writer.
 pub(super) struct Crossings {
     rows: Vec<Crossing>,
     pieces: Sender<Piece>,
-    /// Lists that their writer has not taken.
+    /// Number of lists that the writer has not taken.
     waiting: Arc<AtomicUsize>,
-    /// Nothing was left out so far: what comes after a gap is of no use.
+    /// Whether nothing has been left out so far; rows after a gap are of no use.
     is_whole: bool,
 }
 
 impl Crossings {
-    /// None so far. Who takes them from `pieces` counts `waiting` down.
+    /// No crossings yet. The receiver of `pieces` decrements `waiting`.
     pub(super) fn new(pieces: Sender<Piece>, waiting: Arc<AtomicUsize>) -> Self {
         Self { rows: Vec::with_capacity(ROWS), pieces, waiting, is_whole: true }
     }
@@ -39,13 +39,13 @@ impl Crossings {
         }
     }
 
-    /// Hands on what is here.
+    /// Hands the collected rows to the writer.
     pub(super) fn hand_on(&mut self) {
         self.is_whole &= self.waiting.load(Ordering::Relaxed) < MOST_WAITING;
         if self.is_whole {
             self.waiting.fetch_add(1, Ordering::Relaxed);
             let full = std::mem::replace(&mut self.rows, Vec::with_capacity(ROWS));
-            // Its thread tells of its end.
+            // A writer that has ended is reported by its thread.
             let _ = self.pieces.send(Piece::Crossings(full));
         }
     }

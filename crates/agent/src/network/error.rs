@@ -1,4 +1,4 @@
-//! How well the network kept the instants of its model.
+//! Release error: how well the network kept the instants of its model.
 
 use std::collections::VecDeque;
 
@@ -8,24 +8,24 @@ use wg_record::{Crossing, CrossingKind, Sketch};
 
 use crate::proto;
 
-/// Of the frames towards one end system: how much later than the model wanted they left.
+/// The release error of frames to one end system: how much later they left than the model wanted.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Release {
     late: Sketch,
-    /// Those that wait for their call of the kernel, with the instants at which the model wanted them to leave.
+    /// Frames not yet handed to the kernel, with the instants at which the model wanted them to leave.
     waiting: VecDeque<Crossing>,
     /// Frames that the kernel did not take.
     pub(super) undelivered: u64,
 }
 
 impl Release {
-    /// A frame is to leave with the next call, as its row says.
+    /// Notes a frame that leaves with the next call of the kernel, with its row.
     #[inline]
     pub(super) fn wait(&mut self, row: Crossing) {
         self.waiting.push_back(row);
     }
 
-    /// The kernel was called at `at`: what became of the frames that wait, the oldest first. Their rows go to `gone`.
+    /// Notes what the kernel, called at `at`, did with the waiting frames, oldest first. Their rows go to `gone`.
     #[inline]
     pub(super) fn leave(&mut self, at: RunTime, frames: Flushed, mut gone: impl FnMut(Crossing)) {
         let Flushed { taken, refused } = frames;
@@ -40,17 +40,17 @@ impl Release {
         }
     }
 
-    /// The youngest of the frames that wait has found no room; false: none waits.
+    /// Notes that the newest waiting frame found no room; returns false if none waits.
     pub(super) fn refuse_last(&mut self, gone: impl FnOnce(Crossing)) -> bool {
         let row = self.waiting.pop_back();
         self.undelivered += u64::from(row.is_some());
         row.map(|row| gone(Crossing { kind: CrossingKind::Refused, ..row })).is_some()
     }
 
-    /// For the report.
+    /// The release error for the report.
     pub(super) fn report(&self, end_system: String, access: &str) -> proto::PortRelease {
         let n = self.late.n();
-        // The value of which this share is not above, the upper end of its bucket: never less than what was seen.
+        // The upper end of the bucket that holds the percentile: never less than the observed value.
         let at = |thousandths: u64| {
             let rank = (n * thousandths).div_ceil(1_000).max(1);
             self.late

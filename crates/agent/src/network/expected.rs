@@ -1,8 +1,7 @@
-//! When hosts are about to send: the network is told by the plan, so it is awake then and has not to be woken.
+//! When hosts are about to send, by the plan: the network is awake then and need not be woken.
 //!
-//! Waking a thread takes tens of microseconds, which every frame would be late by. So the thread stays awake where a frame is
-//! likely, from a little before to a little after, as long as its share of the core lasts; otherwise it sleeps
-//! and is woken by the frame.
+//! Waking a thread takes tens of microseconds, by which every frame would be late. So the thread stays awake from shortly before
+//! a frame is likely until shortly after, as long as its share of the core lasts; otherwise it sleeps and the frame wakes it.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -12,35 +11,35 @@ use wg_plan::schedule::{Schedule, ScheduleError};
 use wg_plan::wire::{frame_length, sized_as};
 use wg_plan::{FlowId, Run};
 
-/// Hosts may send so long before a message is due.
+/// How long before a message is due its frame may arrive.
 const EARLY: Span = Span::from_micros(60);
-/// So long after it the thread waits for its frame: sending takes a host a while.
+/// How long after a message is due the thread waits for its frame: hosts take a while to send.
 const TAIL: Span = Span::from_micros(120);
 
-/// The messages that hosts are to send.
+/// The messages that hosts will send.
 #[derive(Debug, Default)]
 pub(super) struct Expected {
     senders: Vec<Sender>,
-    /// Which of them send a flow.
+    /// The senders of each flow, by place.
     of_flow: BTreeMap<FlowId, Vec<usize>>,
-    /// The next message of each sender that has one. One that has come since is passed over.
+    /// The next message of each sender that has one; entries whose message has arrived meanwhile are skipped.
     next: BinaryHeap<Reverse<(RunTime, usize)>>,
-    /// The last of all.
+    /// When the last message of all is due.
     last: Option<RunTime>,
 }
 
 #[derive(Debug)]
 struct Sender {
     schedule: Schedule,
-    /// When its next message is due.
+    /// When the next message of the sender is due.
     due: Option<RunTime>,
 }
 
 impl Expected {
-    /// Those of a run.
+    /// The messages of a run.
     ///
     /// # Errors
-    /// A sender has no schedule; the plan's fault.
+    /// A sender of the plan has no schedule.
     pub(super) fn of(run: &Run) -> Result<Self, ScheduleError> {
         let mut own = Self::default();
         for send in &run.sends {
@@ -62,7 +61,7 @@ impl Expected {
         self.last
     }
 
-    /// When the next frame is likely, which may be past; none where nothing more is expected.
+    /// When the next frame is likely, possibly in the past; `None` if no more frames are expected.
     pub(super) fn next(&mut self, now: RunTime) -> Option<RunTime> {
         while let Some(&Reverse((at, number))) = self.next.peek() {
             if self.senders[number].due != Some(at) {
@@ -77,7 +76,7 @@ impl Expected {
         None
     }
 
-    /// A message of `flow` has come at `now`: nobody has to stay awake for it any more.
+    /// Notes that a message of `flow` arrived at `now`: the thread need not stay awake for it any more.
     pub(super) fn came(&mut self, flow: FlowId, now: RunTime) {
         let is_due = |number: &usize| self.senders[*number].due.is_some_and(|due| due <= now + EARLY);
         if let Some(number) = self.of_flow.get(&flow).into_iter().flatten().copied().find(|one| is_due(one)) {

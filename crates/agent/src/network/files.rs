@@ -1,4 +1,4 @@
-//! What the network writes beside its records: what crossed, what was true, and captures. A thread of its own writes them, behind all others.
+//! Files of the network besides its records: crossings, truth and captures. A thread of low priority writes them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,26 +14,26 @@ use super::captures::{DeviceCaptures, Holding};
 use crate::control::role::{OpenError, spawn};
 use crate::proto;
 
-/// Time between two looks at what captures hold back, and at the disk.
+/// Interval of the checks of held-back captures and of the disk.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Something to be written.
 pub(super) enum Piece {
-    /// What was done to a frame, or befell the network.
+    /// A fault of a frame, or an incident of the network.
     Truth(Truth),
-    /// What crossed between hosts and network.
+    /// Frames that crossed between hosts and network.
     Crossings(Vec<Crossing>),
-    /// Blocks of a node's capture; one that is a frame, with its time by the host's clock, ns, or others.
+    /// Blocks of a node's capture: one frame with its time on the host's clock, ns, or other blocks without one.
     Blocks(NodeIndex, Vec<u8>, Option<i64>),
 }
 
-/// What the thread comes to.
+/// Result of the thread.
 pub(super) type Written = Result<Vec<proto::DeviceCapture>, String>;
 
 /// The writing end; the thread ends when it is dropped.
 pub(super) struct Files {
     pub(super) pieces: Sender<Piece>,
-    /// Lists of crossings that have not been taken.
+    /// Number of lists of crossings that have not been taken.
     pub(super) waiting: Arc<AtomicUsize>,
     pub(super) thread: JoinHandle<Written>,
 }
@@ -53,7 +53,7 @@ impl Files {
         let captures = DeviceCaptures::begin(spool, network, run, holding);
         let spool = spool.to_owned();
         let thread = spawn("files", move || {
-            // The kernel always lets a thread step back.
+            // The kernel never refuses a lower priority.
             let _ = wg_net::realtime::background();
             let mut captures = captures.map_err(|error| error.to_string())?;
             write(&spool, index, &mut captures, (&received, &taken)).map_err(|error| error.to_string())?;

@@ -1,5 +1,5 @@
-//! Frames of somebody else: what comes from a host and is neither a message nor load of the test. It is carried, since a network
-//! carries what it is given, and counted, since what it takes of the lines it takes from the test.
+//! Foreign frames: frames from hosts that are neither messages nor background load of the test. The network carries them, as any
+//! network would, and counts them, since they take time on links from the test.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,25 +17,25 @@ const TAGS: [[u8; 2]; 2] = [[0x81, 0x00], [0x88, 0xA8]];
 const LEAST_TYPE: u16 = 0x0600;
 /// The least bytes of a frame on a line.
 const LEAST_LENGTH: u16 = SMALLEST_FRAME;
-/// The last line of the table: of all that find none of their own.
+/// The last line of the table, for kinds that found no line of their own.
 const OTHERS: usize = MOST_FOREIGN - 1;
 
 /// Port and ether type.
 type Kind = (usize, u16);
 
-/// The table: by port and ether type what came.
+/// The frames that arrived, by port and ether type.
 pub(super) struct Foreign {
     flows: BTreeSet<FlowId>,
     loads: u32,
-    /// Hosts that tell of their logs over the network.
+    /// Hosts that send their logs over the measured network.
     logs: BTreeSet<[u8; 4]>,
     places: BTreeMap<Kind, usize>,
-    /// Each kind with its frames and their bytes.
+    /// Number of frames and bytes of each kind.
     came: Vec<(Option<Kind>, u64, u64)>,
 }
 
 impl Foreign {
-    /// Nothing has come.
+    /// A table without frames.
     pub(super) fn none(nodes: &[Node], run: &Run) -> Self {
         let of = |node: u16| nodes.get(usize::from(node)).map(|node| node.ipv4);
         let answers = run.relays.iter().map(wg_plan::Relay::answers_as);
@@ -48,7 +48,7 @@ impl Foreign {
         }
     }
 
-    /// Counts a frame that came by `port`, if it is somebody else's, and has the model count what becomes of it.
+    /// Counts a frame that arrived at `port` if it is foreign, and has the model count its outcome.
     pub(super) fn look(&mut self, port: usize, bytes: &[u8], headers: &mut Headers) {
         let is_own = match headers.probe {
             Some(probe) => self.flows.contains(&probe.flow),
@@ -93,7 +93,7 @@ impl Foreign {
             && is_discarded()
     }
 
-    /// For the report; `fates` are what became of them in the model, and `end_system` names those behind ports.
+    /// The table for the report; `fates` are the outcomes in the model, and `end_system` names the end system behind a port.
     pub(super) fn report(
         &self,
         fates: &[Fate],
@@ -116,7 +116,7 @@ impl Foreign {
     }
 }
 
-/// The type of what a frame carries, behind its tags; 0 where there is none.
+/// The ether type of a frame behind its tags; 0 if it has none.
 fn ether_type(bytes: &[u8]) -> u16 {
     let at = |from: usize| bytes.get(from..from + 2)?.first_chunk().copied();
     let mut from = ethernet::HEADER_LEN - 2;

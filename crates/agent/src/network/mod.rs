@@ -2,10 +2,10 @@
 //! engine at the instants at which frames come from hosts.
 //!
 //! - [`Role`](role): opens the ports, starts the thread, reports.
-//! - [`outside`]: what the engine sees of the hosts: frames, their bytes, time.
-//! - [`files`]: what is written beside the records, by a thread that nothing waits for.
-//! - [`ports`]: whether the interfaces can be ports of the test, and still are when it is over.
-//! - [`foreign`]: frames that are not of the test.
+//! - [`outside`]: the hosts as the engine sees them: frames, their bytes, time.
+//! - [`files`]: files besides the records, written by a thread that nothing waits for.
+//! - [`ports`]: whether the interfaces can be ports of the test, and remain so until its end.
+//! - [`foreign`]: frames that do not belong to the test.
 
 mod addresses;
 mod captures;

@@ -1,4 +1,4 @@
-//! What the engine sees of the hosts: the frames that they send, the bytes of all that are under way, and the time.
+//! The hosts as the engine sees them: the frames that they send, the bytes of all frames under way, and the time.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -31,16 +31,16 @@ use crate::stream::lead::Lead;
 
 /// Frames that may be under way at a time: 64 MiB.
 pub(super) const FRAMES: u32 = 1 << 15;
-/// Bytes that a frame has, at most.
+/// Most bytes of a frame.
 pub(super) const LONGEST: usize = 2_048;
-/// Frames taken from the ports before the model goes on.
+/// Most frames taken from the ports before the model works on them.
 const ROUND: usize = 256;
-/// So long before something is due the thread stays awake whatever it has left to spend on that, ns.
+/// How long before a deadline the thread stays awake whatever its budget, ns.
 const AWAKE_NS: i64 = 50_000;
-/// Longest sleep, ns: nobody wakes it to stop.
+/// Longest sleep, ns: a request to stop does not wake the thread.
 const LONGEST_SLEEP_NS: i64 = 10_000_000;
 
-/// What became of the frames that hosts sent.
+/// Account of the frames that hosts sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Intake {
     frames: u64,
@@ -50,7 +50,7 @@ pub(super) struct Intake {
 }
 
 impl Intake {
-    /// For the report; `dropped`: frames that never came out of the ring, or were too long to.
+    /// The account for the report; `dropped`: frames that the ring lost, or that were too long for it.
     pub(super) fn report(&self, dropped: u64) -> proto::ArrivalIntake {
         proto::ArrivalIntake {
             frames: self.frames,
@@ -72,31 +72,31 @@ pub(super) struct Hosts {
     pub(super) epoch: Epoch,
     pub(super) stop: Arc<AtomicBool>,
     pub(super) counters: Arc<Counters>,
-    /// By port: the end system it leads to.
+    /// The end system behind each port.
     pub(super) nodes: Vec<NodeIndex>,
-    /// By node: the port that leads to it.
+    /// The port that leads to each node.
     pub(super) port_of: Vec<Option<usize>>,
-    /// By port.
+    /// The release error of each port.
     pub(super) releases: Vec<Release>,
     pub(super) intake: Intake,
-    /// What of them is not of the test.
+    /// Foreign frames among those that hosts sent.
     pub(super) foreign: Foreign,
-    /// Captures write only what is asked for.
+    /// Whether captures write only requested frames.
     pub(super) holds_back: bool,
     pub(super) incoming: VecDeque<Incoming>,
-    /// Where a frame is changed before it is handed out: other copies of it stay as they are.
+    /// Buffer in which a frame is changed before it is handed out, so that its other copies stay unchanged.
     pub(super) changed: Vec<u8>,
-    /// Tells them of one another's addresses.
+    /// Answers to their address queries.
     pub(super) answers: Answers,
     /// When frames are likely.
     pub(super) expected: Expected,
-    /// How long before something is due, or likely, to be awake: waking up takes as long, and varies.
+    /// How long before a deadline or a likely frame to wake up: waking up takes that long, and varies.
     pub(super) lead: Lead,
-    /// What may be spent on being awake for them.
+    /// Time that may be spent awake for likely frames.
     pub(super) budget: Budget,
-    /// What it spends, and on what.
+    /// Processor time by part.
     pub(super) cost: Cost,
-    /// When the budget was last told, unless the thread has slept since.
+    /// When the budget was last charged, unless the thread has slept since.
     pub(super) awake_since: Option<RunTime>,
 }
 
@@ -105,7 +105,7 @@ impl Hosts {
         self.epoch.run_time(at).unwrap_or(RunTime::ZERO)
     }
 
-    /// Hands the kernel what is to leave.
+    /// Hands the waiting frames to the kernel.
     fn send(&mut self) {
         if self.sender.is_empty() {
             return;
@@ -120,7 +120,7 @@ impl Hosts {
         self.cost.handed(begin, self.time(clock::realtime()));
     }
 
-    /// Ends the run: what the kernel has not taken it has refused, and what has come and is not in the model is lost.
+    /// Ends the run: frames that the kernel has not taken count as refused, and frames that have not entered the model as lost.
     pub(super) fn end(&mut self) {
         self.send();
         self.lose_untaken();
@@ -130,8 +130,7 @@ impl Hosts {
         }
     }
 
-    /// Counts the messages that have come and that the model did not take in before its end: a thread without a core
-    /// leaves all of them.
+    /// Counts the messages that arrived and did not enter the model before its end: all of them if the thread got no core.
     fn lose_untaken(&mut self) {
         let now = self.time(clock::realtime());
         let Self { ports, nodes, epoch, intake, crossings, incoming, .. } = self;
@@ -157,14 +156,14 @@ impl Hosts {
         }
     }
 
-    /// How long from `now` until a frame is likely, ns; not above 0: at any moment.
+    /// Time from `now` until a frame is likely, ns; 0 or less: at any moment.
     fn likely_in(&mut self, now: RunTime) -> i64 {
         self.expected.next(now).map_or(i64::MAX, |at| (at - now).as_nanos_floor() - self.lead.ns())
     }
 
-    /// Sleeps so long from `now`, or until frames come, and learns how late that ends.
+    /// Sleeps for `ns` from `now`, or until frames arrive, and learns how late sleep ends.
     fn sleep(&mut self, now: RunTime, ns: i64) {
-        // A socket that cannot be waited for shows itself by frames that do not come.
+        // A socket on which waiting fails is noticed because its frames are missing.
         let _ = self.ports.wait(ns);
         self.awake_since = None;
         let late = (self.time(clock::realtime()) - now).as_nanos_floor() - ns;
@@ -173,16 +172,16 @@ impl Hosts {
         }
     }
 
-    /// Everything since the last call was spent awake, unless the thread has slept.
+    /// Charges the time since the last call to the budget, unless the thread has slept.
     fn account(&mut self, now: RunTime) {
         let passed = self.awake_since.map_or(0, |since| (now - since).as_nanos_floor());
         self.budget.account((now - RunTime::ZERO).as_nanos_floor(), passed, 0);
         self.awake_since = Some(now);
     }
 
-    /// Takes the frames that have come, a round of them at most; up to when there are no others.
+    /// Takes the frames that have arrived, at most a round of them; returns the instant until which there are no others.
     fn take(&mut self) -> RunTime {
-        // What comes from now on is later.
+        // Frames that arrive from now on are later.
         let known = self.time(clock::realtime());
         self.cost.rest(known);
         let Self {
@@ -201,9 +200,9 @@ impl Hosts {
         let mut is_all = false;
         for _ in 0..ROUND {
             let came = ports.receive(|frame: PortFrame<'_>| {
-                // What came before the run was sent to try the way, not to be carried.
+                // Frames from before the run were sent to try the path, and are not carried.
                 let at = epoch.run_time(frame.at).filter(|at| *at >= RunTime::ZERO)?;
-                // Whose address is whose the plan says; a host that asks is no part of the test.
+                // Addresses are known from the plan; requests for them are not part of the test.
                 if answers.take_up(frame.port, frame.bytes) {
                     return None;
                 }
@@ -252,7 +251,7 @@ impl Sink for Hosts {
     }
 
     fn truth(&mut self, truth: &Truth) {
-        // Its thread tells of its end.
+        // A writer that has ended is reported by its thread.
         let _ = self.files.send(Piece::Truth(*truth));
     }
 
@@ -342,7 +341,7 @@ impl Outside for Hosts {
             if spins {
                 std::hint::spin_loop();
             } else {
-                // Without budget what would be waited for awake is slept towards.
+                // Without budget the thread sleeps until then instead of staying awake.
                 let ahead = wake_in.into_iter().filter(|ns| *ns > 0);
                 self.sleep(known, ahead.fold(LONGEST_SLEEP_NS.min(due_in - AWAKE_NS), i64::min));
             }
@@ -377,8 +376,7 @@ fn close_checksum(bytes: &mut [u8]) {
     }
 }
 
-/// What the network has changed in a frame that it hands to a host: the number of its virtual link, and what a fault
-/// has altered.
+/// Makes the network's changes to a frame for a host: the sequence number of its virtual link, and the damage of a fault.
 fn change(bytes: &mut [u8], frame: &Frame, is_damaged: bool) {
     if frame.class == TrafficClass::RateConstrained
         && let Some(number) = bytes.last_mut()
@@ -390,8 +388,8 @@ fn change(bytes: &mut [u8], frame: &Frame, is_damaged: bool) {
     }
 }
 
-/// Alters the message in a frame so that its sum is wrong, and nothing else: it is to come to its receiver. A host's kernel would
-/// keep a datagram with a wrong sum for itself; without a sum (RFC 768) it hands it on.
+/// Alters the message in a frame so that only its own checksum is wrong, and it still reaches its receiver. A kernel discards
+/// a datagram with a wrong UDP checksum, and delivers one without (RFC 768).
 fn damage(bytes: &mut [u8]) {
     let tag = if bytes.get(12..14) == Some(&[0x81, 0x00]) { 4 } else { 0 };
     let type_at = ethernet::HEADER_LEN - 2 + tag;
@@ -401,13 +399,13 @@ fn damage(bytes: &mut [u8]) {
     if is_ipv4 && let Some(sum) = bytes.get_mut(message - 2..message) {
         sum.fill(0);
     }
-    // The last byte of the sum in the probe header, which every message has.
+    // The last byte of the checksum in the probe header, which every message has.
     if let Some(byte) = bytes.get_mut(message + probe::LEN - 1) {
         *byte ^= 0x55;
     }
 }
 
-/// The bytes of a frame as it is between devices: with the addresses and tags of its stream.
+/// The bytes of a frame between devices, with the addresses and tags of its stream.
 fn on_line(bytes: &[u8], frame: &Frame) -> Vec<u8> {
     let mut line = Vec::with_capacity(bytes.len() + 6);
     line.extend(frame.destination.0);

@@ -1,4 +1,4 @@
-//! Whether interfaces can be the ports of a test, and still are when it is over.
+//! Whether interfaces can be the ports of a test, and remain so until its end.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::proto;
 /// The interfaces of a run, each with room for the longest frame of the test that passes it.
 ///
 /// # Errors
-/// One is not there, or has too small an MTU.
+/// An interface does not exist, or its MTU is too small.
 pub(super) fn open(setup: &Setup) -> Result<Vec<Interface>, OpenError> {
     let longest = longest(&setup.run);
     let open = |port: &NetworkInterface| {
@@ -37,7 +37,7 @@ fn too_small(setup: &Setup, port: &NetworkInterface, mtu: usize, needed: usize) 
     )
 }
 
-/// By end system the most bytes behind the header, its tag left out, of a frame that it sends or receives.
+/// Most bytes behind the header, without the tag, of a frame that each end system sends or receives.
 fn longest(run: &Run) -> BTreeMap<NodeIndex, usize> {
     let mut found: BTreeMap<NodeIndex, usize> = BTreeMap::new();
     let mut meet = |node: NodeIndex, bytes: usize| {
@@ -62,7 +62,7 @@ fn longest(run: &Run) -> BTreeMap<NodeIndex, usize> {
     found
 }
 
-/// Why the ports are no longer what they were; `None`: they are.
+/// Why a port cannot be used any more; `None`: all can.
 pub(super) fn gone(setup: &Setup, before: &[Interface]) -> Option<String> {
     setup.network_ports.iter().zip(before).find_map(|(port, before)| {
         let what = match wg_net::interface_named(&port.interface) {
@@ -80,7 +80,7 @@ pub(super) fn gone(setup: &Setup, before: &[Interface]) -> Option<String> {
     })
 }
 
-/// The frames that were longer than any of Ethernet, by port.
+/// Number of frames longer than Ethernet allows, by port.
 pub(super) fn overlong(setup: &Setup, counted: &[(u64, u32)]) -> Vec<proto::OverlongFrames> {
     let ports = setup.network_ports.iter().zip(counted).filter(|(_, (frames, _))| *frames > 0);
     let told = ports.map(|(port, (frames, longest))| proto::OverlongFrames {

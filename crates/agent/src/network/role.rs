@@ -1,4 +1,4 @@
-//! The role: opens ports, starts the thread that plays the network, reports what it did.
+//! The role: opens ports, starts the thread that plays the network, and reports.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -28,14 +28,14 @@ use crate::control::supervision::defect;
 use crate::end_system::servicing::spin::Budget;
 use crate::stream::lead::Lead;
 
-/// How long before something is due the thread wakes up, until it has learnt how long that takes, ns.
+/// How long before a deadline the thread wakes up, until it has learnt how long waking up takes, ns.
 const LEAD_NS: i64 = 100_000;
 
 /// Plays everything between the end systems.
 #[derive(Clone, Copy, Debug)]
 pub struct NetworkBetween;
 
-/// What the thread comes to.
+/// Result of the thread.
 struct Played {
     hosts: Hosts,
     outcome: Result<SimReport, SimError>,
@@ -108,7 +108,7 @@ impl Role for NetworkBetween {
     }
 }
 
-/// By node the port that leads to it.
+/// The port that leads to each node.
 fn ports_by_node(setup: &Setup) -> Vec<Option<usize>> {
     let mut port_of = vec![None; setup.network.nodes.len()];
     for (port, own) in setup.network_ports.iter().enumerate() {
@@ -117,7 +117,7 @@ fn ports_by_node(setup: &Setup) -> Vec<Option<usize>> {
     port_of
 }
 
-/// How the thread keeps its instants, and what it may spend on that; less where others want its core.
+/// Lead and budget with which the thread keeps its instants; smaller if it shares its core.
 fn pace(own_core: bool) -> (Lead, Budget) {
     if own_core {
         (Lead::cautious(LEAD_NS), Budget::new(0, 1))
@@ -128,9 +128,9 @@ fn pace(own_core: bool) -> (Lead, Budget) {
 
 struct ActiveNetwork {
     setup: Setup,
-    /// As they were when it began.
+    /// The interfaces at the beginning of the run.
     interfaces: Vec<Interface>,
-    /// By what frames leave.
+    /// The kind of socket that frames leave through.
     access: String,
     thread: JoinHandle<Option<Played>>,
     files: JoinHandle<Written>,

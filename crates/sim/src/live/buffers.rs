@@ -1,17 +1,17 @@
-//! The bytes of frames under way, in places that are counted: each is free again when its last copy has ended.
+//! The bytes of frames under way, in reference-counted places: a place is free again when the last copy of its frame has ended.
 
 /// Bytes of a place: the longest frame with tags fits.
 const ROOM: usize = 2_048;
 
-/// In the place of a number: the frame has ended.
+/// Stands for the sequence number once the frame has ended.
 const GONE: u32 = u32::MAX;
 
-/// What is known of a frame at a place.
+/// State of a place.
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
     /// Copies of the frame that have not ended.
     copies: u32,
-    /// The number of its message.
+    /// Sequence number of its message.
     sequence: u32,
 }
 
@@ -28,7 +28,7 @@ impl Places {
         Self { places: vec![Place::default(); count as usize], free: (0..count).rev().collect() }
     }
 
-    /// A place for one copy of a frame whose message has the number `sequence`. `None`: none is free.
+    /// A place for one copy of a frame whose message has the sequence number `sequence`; `None` if no place is free.
     #[inline]
     fn take(&mut self, sequence: u32) -> Option<u32> {
         let place = self.free.pop()?;
@@ -36,7 +36,7 @@ impl Places {
         Some(place)
     }
 
-    /// Likewise; where none is free, there is one more. `None`: there are 2³².
+    /// Like `take`, but adds a place if none is free; `None` if there are 2³² places.
     pub(super) fn take_or_add(&mut self, sequence: u32) -> Option<u32> {
         if self.free.is_empty() {
             self.free.push(u32::try_from(self.places.len()).ok()?);
@@ -45,13 +45,13 @@ impl Places {
         self.take(sequence)
     }
 
-    /// The number of the message at a place.
+    /// Sequence number of the message at a place.
     #[inline]
     pub(super) fn sequence(&self, place: u32) -> u32 {
         self.places[place as usize].sequence
     }
 
-    /// There are so many copies more.
+    /// Adds `more` copies.
     #[inline]
     pub(super) fn retain(&mut self, place: u32, more: u32) {
         let copies = &mut self.places[place as usize].copies;
@@ -59,14 +59,14 @@ impl Places {
         *copies += more;
     }
 
-    /// A copy has ended.
+    /// Ends a copy.
     #[inline]
     pub(super) fn release(&mut self, place: u32) {
         let own = &mut self.places[place as usize];
         debug_assert!(own.copies > 0, "a frame ends once more than it was copied");
         own.copies = own.copies.saturating_sub(1);
         if own.copies == 0 {
-            // Whoever asks from now on is not told of another frame.
+            // From now on the place does not answer for an ended frame.
             own.sequence = GONE;
             self.free.push(place);
         }
@@ -82,7 +82,7 @@ impl Places {
 #[derive(Debug)]
 pub struct Buffers {
     memory: Box<[[u8; ROOM]]>,
-    /// Of each place: bytes of its frame, FCS left out.
+    /// Bytes of the frame at each place, without FCS.
     lengths: Box<[u16]>,
     places: Places,
 }
@@ -97,8 +97,8 @@ impl Buffers {
         }
     }
 
-    /// Keeps the bytes of a frame, one copy, whose message has the number `sequence`. `None`: no place is free, or the frame is longer
-    /// than a frame can be.
+    /// Stores the bytes of a frame with one copy, whose message has the sequence number `sequence`; `None` if no place is free or
+    /// the frame is too long.
     #[inline]
     pub fn keep(&mut self, bytes: &[u8], sequence: u32) -> Option<u32> {
         let length = u16::try_from(bytes.len()).ok().filter(|length| usize::from(*length) <= ROOM)?;
@@ -115,26 +115,26 @@ impl Buffers {
         &self.memory[at][..usize::from(self.lengths[at])]
     }
 
-    /// The same, to be changed.
+    /// The bytes at a place, mutable.
     #[inline]
     pub fn bytes_mut(&mut self, place: u32) -> &mut [u8] {
         let at = place as usize;
         &mut self.memory[at][..usize::from(self.lengths[at])]
     }
 
-    /// The number of the message at a place.
+    /// Sequence number of the message at a place.
     #[inline]
     pub fn sequence(&self, place: u32) -> u32 {
         self.places.sequence(place)
     }
 
-    /// There are so many copies more.
+    /// Adds `more` copies.
     #[inline]
     pub fn retain(&mut self, place: u32, more: u32) {
         self.places.retain(place, more);
     }
 
-    /// A copy has ended.
+    /// Ends a copy.
     #[inline]
     pub fn release(&mut self, place: u32) {
         self.places.release(place);

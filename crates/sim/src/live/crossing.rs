@@ -1,4 +1,4 @@
-//! Frames that cross between hosts and network, as they are kept.
+//! The stored rows of frames that cross between hosts and network.
 
 use wg_frame::ethernet::MacAddress;
 use wg_frame::layout::Tag;
@@ -14,12 +14,12 @@ use super::{Headers, Incoming, Outgoing};
 const ID_BITS: u32 = 12;
 const PRIORITY_AT: u32 = ID_BITS + 1;
 
-/// Leg and phase, in the probe header and in records.
+/// Converts leg and phase of the probe header to those of records.
 const FLAGS: [(ProbeFlags, RecordFlags); 2] =
     [(ProbeFlags::RETURN, RecordFlags::RETURN), (ProbeFlags::WARM_UP, RecordFlags::WARM_UP)];
 
 impl Headers {
-    /// The row that says that the frame came from host `node` at `at` and there was no room to keep it.
+    /// The row for a frame from host `node` at `at` that found no room.
     pub fn without_room(&self, node: NodeIndex, at: RunTime) -> Crossing {
         self.crossing(node, at, CrossingKind::NoRoom)
     }
@@ -52,12 +52,12 @@ impl Headers {
 }
 
 impl Incoming {
-    /// The row that says that it entered at `at`.
+    /// The row for a frame that entered at `at`.
     pub fn crossing(&self, at: RunTime) -> Crossing {
         Crossing { late: at - self.at, ..self.headers.crossing(self.node, at, CrossingKind::Entered) }
     }
 
-    /// What came in, by the row that says so, its bytes kept at `place`.
+    /// The arrival that a row describes; its bytes are at `place`.
     pub fn again(row: &Crossing, place: u32) -> Self {
         let tag = row.tag.and_then(|control| {
             let id = vlan::VlanId::new(control & ((1 << ID_BITS) - 1)).ok()?;
@@ -81,7 +81,7 @@ impl Incoming {
 }
 
 impl Outgoing<'_> {
-    /// The row that says that it was handed out so late, or that its host did not take it; `sequence`: of its message.
+    /// The row for a frame that was handed out late by `late`, or that its host did not take; `sequence` is that of its message.
     pub fn crossing(&self, sequence: u32, late: Span, is_taken: bool) -> Crossing {
         Crossing {
             late,

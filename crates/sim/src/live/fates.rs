@@ -1,23 +1,23 @@
-//! What became of frames that are no messages of the test.
+//! Outcomes of frames that are not messages of the test.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// Labels there are for frames that are neither messages nor background load.
+/// Number of labels for frames that are neither messages nor background load.
 pub const MOST_FOREIGN: usize = 256;
 
-/// What became of the frames of one label: of a background load, or of somebody else's of one kind.
+/// Outcomes of the frames of one label: those of a background load, or foreign frames of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Fate {
-    /// Frames that came to a card.
+    /// Frames that arrived at an interface card.
     pub entered: u64,
-    /// Frames that cards handed to hosts, every copy.
+    /// Copies that interface cards handed to hosts.
     pub left: u64,
-    /// Frames and copies of them that were lost, by how.
+    /// Lost copies, by reason.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub lost: BTreeMap<&'static str, u64>,
-    /// For how long they had lines and media of hubs, all together, ps; attempts that ended in a collision are in it.
+    /// Total time on links and on the media of hubs, attempts that ended in a collision included, ps.
     #[serde(skip)]
     pub line_ps: i64,
 }

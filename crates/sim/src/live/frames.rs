@@ -1,4 +1,4 @@
-//! Frames between hosts and their cards.
+//! Frames between hosts and their interface cards.
 
 use wg_core::frame::Frame;
 use wg_frame::time::RunTime;
@@ -12,11 +12,11 @@ use super::headers::Headers;
 pub struct Incoming {
     /// The host.
     pub node: NodeIndex,
-    /// When.
+    /// When it was handed over.
     pub at: RunTime,
-    /// Where its bytes are kept, one copy.
+    /// The place of its bytes, with one copy.
     pub place: u32,
-    /// What its bytes say.
+    /// Its decoded headers.
     pub headers: Headers,
 }
 
@@ -25,16 +25,16 @@ pub struct Incoming {
 pub struct Outgoing<'a> {
     /// The host.
     pub node: NodeIndex,
-    /// When, by the model: its last bit is in.
+    /// The model's instant of its last bit.
     pub at: RunTime,
-    /// The frame, as it came by the line.
+    /// The frame as it arrived from the line.
     pub frame: &'a Frame,
-    /// Where its bytes are kept.
+    /// The place of its bytes.
     pub place: u32,
-    /// Flow of its message; [`FLOW_FOREIGN`](wg_record::FLOW_FOREIGN) without one.
+    /// Flow of its message; [`FLOW_FOREIGN`](wg_record::FLOW_FOREIGN) if it carries none.
     pub flow: u16,
     /// Leg and phase of its message.
     pub flags: RecordFlags,
-    /// A fault has altered its content.
+    /// Whether a fault has altered its content.
     pub is_damaged: bool,
 }

@@ -1,4 +1,4 @@
-//! What the bytes of a host's frame say to the network.
+//! Headers of a host's frame, decoded for the network.
 
 use wg_frame::classify::{Content, classify};
 use wg_frame::ethernet::{FCS_LEN, MacAddress};
@@ -8,37 +8,37 @@ use wg_frame::probe::{self, Probe};
 use wg_frame::udp;
 use wg_plan::wire::DISCARD_PORT;
 
-/// Bytes of the frame check sequence, which the kernel leaves out.
+/// Bytes of the frame check sequence, which frames from the kernel lack.
 #[expect(clippy::cast_possible_truncation, reason = "4")]
 const FCS: u16 = FCS_LEN as u16;
 
-/// What the bytes of a host's frame say to the network.
+/// Headers of a host's frame, decoded for the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Headers {
-    /// Where it goes.
+    /// Destination address.
     pub destination: MacAddress,
-    /// Where it comes from.
+    /// Source address.
     pub source: MacAddress,
-    /// Bytes, FCS included; less than the least a frame has, where it is padded on the line.
+    /// Length with FCS, bytes; below the least frame length if the frame is padded on the line.
     pub length: u16,
-    /// Its VLAN tag.
+    /// VLAN tag.
     pub tag: Option<Tag>,
-    /// The message in it; `None`: background load, or a frame of somebody else.
+    /// The message in it; `None` for background load and foreign frames.
     pub probe: Option<Probe>,
-    /// By what its fate is counted, where no message is in it: a background load by its number in the plan, from 1;
-    /// what is more than the plan has loads whoever hands it on has chosen; 0: nothing counts it.
+    /// Label by which the outcome of a frame without a message is counted: the number of a background load in the plan, from 1;
+    /// above those, a label chosen by the caller; 0: not counted.
     pub label: u32,
-    /// Its last byte, in which the frame of a virtual link has its number, and before it has one, its sub-virtual-link.
+    /// Last byte: the sequence number of a virtual link's frame, or its sub-virtual-link before it has a number.
     pub last: u8,
 }
 
 impl Headers {
-    /// What is kept of a frame beside its bytes: the number of its message, or its label.
+    /// The number stored beside the bytes of a frame: the sequence number of its message, or its label.
     pub fn sequence(&self) -> u32 {
         self.probe.map_or(self.label, |probe| probe.sequence)
     }
 
-    /// Reads a frame without FCS. `None`: it has no Ethernet header.
+    /// Decodes a frame without FCS; `None` if it is shorter than an Ethernet header.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let classified = classify(bytes).ok();
         let (destination, source, tag) = match &classified {
@@ -56,7 +56,7 @@ impl Headers {
             }
             Content::ProtocolControl(_) | Content::Ptp(_) => None,
         });
-        // Background load numbers its frames by injectors, which are no flows.
+        // Frames of background load carry the number of an injector in the place of a flow.
         let load = found.filter(|(_, is_load)| *is_load).map(|(probe, _)| probe.flow);
         Some(Self {
             destination,

@@ -1,13 +1,13 @@
-//! The network between hosts that are real: the same engine, driven by frames that come.
+//! The network between real hosts: the same engine, driven by arriving frames.
 //!
-//! Of an end system the engine plays the interface card: the virtual link layer, the queues before the line, the line. What
-//! a host hands to its card comes in with the instant at which it did, and what a card would hand to its host goes out. In between
-//! everything happens at the instants of the model, however late the program is that plays it; what has to leave is
-//! given out as soon as time has come that far. So what is decided, and in what order, is the model's, and only what is given
-//! out is late, by a time that whoever gives it out can measure.
+//! The engine plays the interface card of each end system: the virtual link layer, the queues before the line, and the line. A
+//! frame that a host hands to its card enters with the instant at which it did; a frame that a card delivers to its host leaves
+//! the engine. In between everything happens at the instants of the model, however late the process is, and a frame leaves as
+//! soon as its instant has come. So all decisions and their order are those of the model. Only departures are late, by a time
+//! that can be measured.
 //!
-//! Road not taken: a switch, a program, a link, an interface. Frames between switches would cross a kernel at every hop, and each
-//! hop's delay would be that of a host.
+//! The alternative, one program for each switch and one interface for each link, was not chosen: frames would cross a kernel at
+//! every hop, and each hop would have the delay of a host.
 
 mod buffers;
 mod crossing;
@@ -32,10 +32,10 @@ use crate::SimError;
 use crate::clocks::NodeClock;
 use crate::report::SimReport;
 
-/// The clock of a node that no protocol keeps, with all that happens to it up to `until`; nothing for one that shows true time.
+/// The clock of a node that no protocol synchronises, with its changes until `until`; `None` for one that shows true time.
 ///
 /// # Errors
-/// [`SimError::Plan`] where there cannot be such a clock.
+/// [`SimError::Plan`] if such a clock is impossible.
 pub fn planted_clock(
     network: &Network,
     run: &Run,
@@ -47,10 +47,10 @@ pub fn planted_clock(
     clock.map(|clock| clock.after(until)).transpose()
 }
 
-/// Plays everything in `network` but the hosts, until `outside` ends it.
+/// Plays `network` without its hosts until `outside` ends the run.
 ///
 /// # Errors
-/// [`SimError::Plan`] when the plan contradicts itself, or what the sink returned.
+/// [`SimError::Plan`] if the plan contradicts itself; errors of the sink.
 pub fn carry(network: &Network, run: &Run, outside: &mut impl Outside) -> Result<SimReport, SimError> {
     crate::engine::carry(network, run, outside)
 }

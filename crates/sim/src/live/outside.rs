@@ -1,4 +1,4 @@
-//! What is behind the cards.
+//! The hosts behind the interface cards.
 
 use wg_core::Deadline;
 use wg_frame::time::RunTime;
@@ -6,16 +6,16 @@ use wg_frame::time::RunTime;
 use super::frames::Incoming;
 use crate::sink::Sink;
 
-/// What is behind the cards: hosts, and the bytes of their frames.
+/// The hosts behind the interface cards, and the bytes of their frames.
 pub trait Outside: Sink {
-    /// Waits until `due` or until frames have come, whichever is first. Returns the instant up to which every frame is known that
-    /// comes: the model goes on to there. `None`: it is over.
+    /// Waits until `due` or until frames arrive, whichever is first. Returns the instant until which all arrivals are known, to
+    /// which the model may advance; `None` ends the run.
     fn wait(&mut self, due: Deadline) -> Option<RunTime>;
 
-    /// The next of the frames that have come, in the order of their instants.
+    /// The next frame that has arrived, in the order of their instants.
     fn next_incoming(&mut self) -> Option<Incoming>;
 
-    /// A frame that came was handed to its card at `at`, which is later than it came where the model had gone on before
-    /// it was known.
+    /// Notes that an arrived frame was handed to its card at `at`: later than it arrived if the model had already advanced
+    /// further.
     fn entered(&mut self, incoming: &Incoming, at: RunTime);
 }

@@ -1,8 +1,8 @@
-//! What the network did once more, in virtual time: the same frames come at the same instants.
+//! Replay of a played network in virtual time: the same frames arrive at the same instants.
 //!
-//! The network decides at instants of its model, never at those at which it got round to deciding, and what it draws it draws by the
-//! seed of the run. So with the same frames at the same instants it has to do the same; where it does not, time
-//! has leaked into it, or its records are not what it did.
+//! The network decides at the instants of its model, never at those of the process, and draws by the seed of the run. So the same
+//! frames at the same instants must have the same outcomes. If they do not, real time has leaked into the model, or the records
+//! are wrong.
 
 use std::collections::VecDeque;
 
@@ -18,27 +18,27 @@ use crate::error::SimError;
 use crate::report::SimReport;
 use crate::sink::Sink;
 
-/// Frames between two looks at whether to go on.
+/// Frames between two checks for a request to stop.
 const LOOK: usize = 4_096;
 
-/// What the network did once more.
+/// Result of a replay.
 #[derive(Clone, Debug, Default)]
 pub struct Replayed {
-    /// What it handed out, as the rows that tell of it. Nothing is late.
+    /// Rows of the frames that it handed out; none is late.
     pub left: Vec<Crossing>,
-    /// How it ended.
+    /// Outcome of the simulation.
     pub report: SimReport,
-    /// Up to when.
+    /// Instant at which it ended.
     pub until: RunTime,
-    /// The crossings have their end: nothing is missing from them.
+    /// Whether the crossings are complete.
     pub is_whole: bool,
 }
 
-/// Plays everything in `network` but the hosts once more, whose frames came as `crossings` say; its records go to `sink`. A run
-/// that captures has captures of frames whose bytes are zeros: nothing is known of them any more.
+/// Plays `network` without its hosts again, with the arrivals of `crossings`; its records go to `sink`. Captures of such a
+/// run have frames of zeros, because the bytes were not stored.
 ///
 /// # Errors
-/// As [`carry`].
+/// Those of [`carry`].
 pub fn replay<S: Sink>(
     network: &Network,
     run: &Run,
@@ -63,7 +63,7 @@ pub fn replay<S: Sink>(
     Ok(Replayed { left, report: report?, until, is_whole: end.is_some() })
 }
 
-/// Hosts whose frames are known.
+/// Hosts whose frames are read from crossings.
 struct Stored<'a, S> {
     sink: &'a mut S,
     places: Places,
