@@ -58,7 +58,7 @@ DiskSize = Annotated[
     typer.Option(
         "--disk",
         metavar="SIZE",
-        help="netns: end the run before its directory comes to more than this, for example 10GB.",
+        help="netns: end the run before its directory exceeds this size, for example 10GB.",
         show_default="the disk",
     ),
 ]

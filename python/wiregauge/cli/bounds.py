@@ -42,7 +42,7 @@ class Method(StrEnum):
 
 
 class Multiplexing(StrEnum):
-    """In which order servers serve."""
+    """Order in which servers serve packets."""
 
     FIFO = "fifo"
     ARBITRARY = "arbitrary"
@@ -81,12 +81,14 @@ def bounds(
     ] = Method.TFA,
     multiplexing: Annotated[
         Multiplexing | None,
-        typer.Option(help="In which order servers serve.", show_default="what the file says, or fifo"),
+        typer.Option(
+            help="Order in which servers serve packets.", show_default="what the file says, or fifo"
+        ),
     ] = None,
     grouping: Annotated[
         Switch | None,
         typer.Option(
-            help="Whether what comes over one link is bounded together, and by its capacity.",
+            help="Whether flows that share a link are bounded together, by the capacity of the link.",
             show_default="what the file says, or off",
         ),
     ] = None,
@@ -117,7 +119,7 @@ def bounds(
         list[Path] | None,
         typer.Option(
             metavar="DIR",
-            help="Lay the longest latencies of a run directory of the test beside the bounds; repeatable, such as a "
+            help="Show the longest latencies of a run directory of the test beside the bounds; repeatable, for a "
             "measured and a simulated one.",
             show_default=False,
         ),
@@ -134,8 +136,8 @@ def bounds(
         bool,
         typer.Option(
             "--advise",
-            help="Say which port breaks a limit or a deadline, and which single change would mend it, each proved by "
-            "the bound with that change.",
+            help="Name the port that breaks a limit or a deadline, and single changes that mend it, each proved by the "
+            "bound with that change.",
         ),
     ] = False,
     seconds: Annotated[
@@ -159,7 +161,7 @@ def bounds(
             metavar="DIR",
             help=meant(
                 "--out",
-                ": a new folder, with a test for the worst case of each flow, to be run by anybody",
+                ": a new folder with a test that reproduces the worst case of each flow",
                 only="With --search",
             ),
             show_default="nothing is written",

@@ -33,7 +33,7 @@ COMMANDS: Final = {
     "new": Entry(
         _PREPARE,
         "new:new",
-        "Write a commented test file that runs as it is; without a name, list what there is to begin with.",
+        "Write a commented test file that runs as it is; without a name, list the templates.",
     ),
     "check": Entry(
         _PREPARE,
@@ -61,7 +61,7 @@ COMMANDS: Final = {
     "study": Entry(
         _MEASURE,
         "study:study",
-        "Repeat a published experiment and lay its tables and figures beside the paper's.",
+        "Repeat a published experiment and compare its tables and figures with the paper's.",
     ),
     "import": Entry(
         _MEASURE,
@@ -107,7 +107,7 @@ COMMANDS: Final = {
     "replay": Entry(
         _JUDGE,
         "replaying:replay",
-        "Play the network of a run between real hosts once more: did it do what its model does?",
+        "Replay the network of a run between real hosts: did it do what its model does?",
     ),
     "export": Entry(
         _HAND_ON,
@@ -145,8 +145,7 @@ COMMANDS: Final = {
     "doctor": Entry(
         _HOSTS,
         "doctor:doctor",
-        "Show what works here, what stands against a measurement and the cure; on this machine, or on hosts of a "
-        "lab.",
+        "Show what this machine or hosts of a lab can measure, what disturbs a measurement, and the cure.",
     ),
     "tsn": Entry(
         _HOSTS,
@@ -154,7 +153,7 @@ COMMANDS: Final = {
         "Print the tc and ethtool commands of a test's TSN settings, by host; nothing is run and no host is "
         "asked.",
     ),
-    "lab": Entry(_HOSTS, "lab:app", "Make a lab of hosts, let hosts and people join it, and look at it."),
+    "lab": Entry(_HOSTS, "lab:app", "Make a lab of hosts, admit hosts and people, and show its state."),
     "agent": Entry(_HOSTS, "host:agent", "Run the agent program (`wiregauge agent serve --help`)."),
     "calibrate": Entry(
         _HOSTS,

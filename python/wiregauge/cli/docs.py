@@ -49,7 +49,9 @@ class Page:
 def docs(
     page: Annotated[
         str | None,
-        typer.Argument(metavar="[PAGE]", help="Its name, or the last part of it.", show_default="lists them"),
+        typer.Argument(
+            metavar="[PAGE]", help="Name of the page, or its last part.", show_default="lists them"
+        ),
     ] = None,
 ) -> None:
     """The pages are those of this version; none is fetched."""

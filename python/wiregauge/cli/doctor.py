@@ -40,12 +40,12 @@ def doctor(
     hosts: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[HOST]...", help="Hosts of a lab to look at instead of this machine.", show_default=False
+            metavar="[HOST]...", help="Hosts of a lab to examine instead of this machine.", show_default=False
         ),
     ] = None,
     lab: LabFolder = None,
     all_hosts: Annotated[
-        bool, typer.Option("--all-hosts", help="Look at every host of the lab; --lab alone does as well.")
+        bool, typer.Option("--all-hosts", help="Examine every host of the lab; --lab alone does so too.")
     ] = False,
     interface: Annotated[
         str | None,
@@ -64,9 +64,12 @@ def doctor(
         ),
     ] = False,
     restore: Annotated[
-        bool, typer.Option("--restore", help="Restore what --fix has changed, and nobody else since.")
+        bool,
+        typer.Option(
+            "--restore", help="Restore what --fix changed, unless somebody else has changed it since."
+        ),
     ] = False,
-    fine: Annotated[bool, typer.Option("--fine", help="Show what is fine as well.")] = False,
+    fine: Annotated[bool, typer.Option("--fine", help="Also show what is in order.")] = False,
     report: Annotated[
         bool,
         typer.Option(

@@ -69,7 +69,7 @@ def init(
         ),
     ] = None,
 ) -> None:
-    """Make a lab: an authority that vouches for its members, an empty inventory, and a key for yourself."""
+    """Make a lab: a certificate authority for its members, an empty inventory, and a key for yourself."""
     from wiregauge.runner.lab.authority import Lab
     from wiregauge.runner.lab.errors import LabError
     from wiregauge.runner.lab.inventory import usual_lab

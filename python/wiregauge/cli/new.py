@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 def new(
     template: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[TEMPLATE]", help="What to begin with, or an example.", show_default="lists them"
-        ),
+        typer.Argument(metavar="[TEMPLATE]", help="Template, or an example.", show_default="lists them"),
     ] = None,
     file: Annotated[
         Path | None,

@@ -36,7 +36,7 @@ MEANINGS: Final = {
     "--rate": "Rate of the links",
     "--realtime": "Ask for real-time scheduling of servicing threads",
     "--repeats": "Repeats of each point",
-    "--resume": "Go on with what was begun in this directory",
+    "--resume": "Continue what was begun in this directory",
     "--run": "Only this run of a swept test",
     "--seed": "Seed of every random choice",
     "--time-limit": "How long to look for an answer",

@@ -73,7 +73,7 @@ def probe(
         typer.Option(
             "--limit",
             metavar="'MEASURE <= VALUE'",
-            help="A limit, for example 'latency.p99 <= 500us'; repeatable. Exit code 1 where one is not kept.",
+            help="A limit, for example 'latency.p99 <= 500us'; repeatable. Exit code 1 if one is violated.",
             show_default=False,
         ),
     ] = None,

@@ -84,7 +84,7 @@ def report(
         bool,
         typer.Option(
             "--bounds",
-            help="Lay the longest latencies beside the worst-case bounds of the test; exit code 1 if one is above its "
+            help="Show the longest latencies beside the worst-case bounds of the test; exit code 1 if one exceeds its "
             "bound.",
         ),
     ] = False,

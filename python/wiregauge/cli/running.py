@@ -149,7 +149,7 @@ def run(
             "--switches",
             parser=who_plays,
             metavar="[model|kernel]",
-            help="netns: who plays switches and links: the simulator's engine in real time, or bridges of this kernel.",
+            help="netns: what plays switches and links: the simulator's engine in real time, or kernel bridges.",
             show_default="model",
         ),
     ] = None,
@@ -174,7 +174,7 @@ def run(
         typer.Option(
             "--wait",
             metavar="TIME",
-            help="lab: wait so long for hosts that other tests use.",
+            help="lab: how long to wait for hosts that other tests use.",
             show_default="not at all",
         ),
     ] = None,

@@ -71,14 +71,14 @@ def schedule(
     minimise: Annotated[
         Literal["latency", "windows"],
         typer.Option(
-            help="What there is to be least of: time that frames wait in switches, or openings of gates."
+            help="What to minimise: the time that frames wait in switches, or the number of gate openings."
         ),
     ] = "latency",
     precision: Annotated[
         str | None,
         typer.Option(
             metavar="TIME",
-            help="How far the clocks of two nodes are apart at most: windows open so much later, "
+            help="Greatest difference between the clocks of two nodes: windows open so much later, "
             "and are as long as it needs.",
             show_default="clocks agree, and windows are as long as the test has them",
         ),

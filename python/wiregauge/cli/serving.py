@@ -30,7 +30,7 @@ def serve(
         bool | None,
         typer.Option(
             "--token/--no-token",
-            help="Whether every address begins with a secret, so that other users of this machine see nothing.",
+            help="Whether every address begins with a secret token, so that other users of this machine see nothing.",
             show_default="yes where other people have accounts",
         ),
     ] = None,

@@ -35,7 +35,7 @@ StorageUrl = Annotated[
     typer.Option(
         "--storage",
         metavar="URL",
-        help="ray: where nodes that share no file system meet: s3://bucket/prefix or another URL of fsspec.",
+        help="ray: storage for nodes that share no file system: s3://bucket/prefix or another URL of fsspec.",
         show_default=False,
     ),
 ]

@@ -38,7 +38,7 @@ def study(
         str | None,
         typer.Argument(
             metavar="[NAME]",
-            help="A study, or a folder with one; none lists those that there are.",
+            help="A study, or a folder with one; without a name, list them.",
             show_default=False,
         ),
     ] = None,
@@ -79,7 +79,7 @@ def study(
             metavar="DIR",
             help=meant(
                 "--beside",
-                " of the same study, carried out elsewhere or by the simulator: its figures stand beside",
+                " of the same study, from another machine or bench, whose figures are shown as well",
             ),
             show_default=False,
         ),
