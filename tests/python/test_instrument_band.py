@@ -64,6 +64,7 @@ def test_every_figure_across_two_clocks_has_a_band(drifting: tuple[FlowResult, .
         if any(definition.between_clocks(relayed=relayed) for relayed in (False, True))
     }
     assert across <= names
+    assert {name for name, definition in DEFINITIONS.items() if definition.judges_lateness} <= names
     assert {"late", "deadline_missed", "tardiness", "availability", "effective_bandwidth", "range"} <= names
     assert not names & {"rtt", "turnaround", "receive_period", "goodput", "lost", "send_error", "period"}
 

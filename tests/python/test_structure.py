@@ -1,6 +1,7 @@
 """The house keeps its order: who may depend on whom, and where unsafe code may be.
 
-Dependencies point down only. The rules are written here once, as data; the code is read, not trusted.
+Dependencies point down only. The rules for crates and packages are the table in ARCHITECTURE.md; those inside
+`measures` and `runner` are below, as data. The code is read, not trusted.
 """
 
 from __future__ import annotations

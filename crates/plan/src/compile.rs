@@ -12,7 +12,7 @@ use crate::host_tsn;
 use crate::limits;
 use crate::model::Model;
 use crate::point::{PointCheck, Said, check_belongings};
-use crate::port_tsn;
+use crate::port_tsn_checks;
 use crate::reservations;
 use crate::scheduling::Scheduling;
 use crate::statements::{self, Statements};
@@ -80,7 +80,7 @@ fn compiled(tree: &Element, captures: &dyn Captures, scheduling: Scheduling) -> 
     warn_of_length(&runs, &mut found);
     check_traces(&test, &runs, &mut found);
     host_tsn::check(&test.nodes, &topology, &runs, &mut found);
-    port_tsn::check(&test.nodes, &topology, &runs, &mut found);
+    port_tsn_checks::check(&test.nodes, &topology, &runs, &mut found);
     reservations::apply(&test, &mut topology.network, &runs, &mut found);
     let warnings = found.finish()?;
     let axes = sweep.axes.into_iter().map(|axis| Axis { of: axis.of, values: axis.written }).collect();

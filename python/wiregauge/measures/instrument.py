@@ -49,7 +49,7 @@ LATE_RELEASE = frozenset(
         *("latency", "driver_latency", "service_latency", "return_latency", "rtt", "network", "lateness"),
         *("receive_period", "receive_period_jitter", "ipdv", "delay_variation", "range", "pdv"),
         *("latency_with_loss", "pair_latency", "goodput", "effective_bandwidth", "reorder_late_time"),
-        *("late", "deadline_missed", "tardiness", "availability"),
+        *(name for name, definition in DEFINITIONS.items() if definition.judges_lateness),
     }
 )
 """Measures with the instants in them at which hosts have their frames: those of which a played network is late."""
@@ -253,4 +253,4 @@ _COUNTED_LATE: dict[str, Callable[[Quantity, FlowResult, float], Range | None]] 
     "tardiness": _tardiness,
     "availability": _availability,
 }
-"""Measures that compare one-way times with the deadline of the flow."""
+"""The range of each measure that judges lateness."""

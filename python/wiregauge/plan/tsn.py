@@ -201,7 +201,7 @@ LinkPriority = Literal["low", "high"]
 
 
 class PortClass(Plan, frozen=True):
-    """A traffic class of a port of a switch: `wg_plan::port_tsn`."""
+    """A traffic class of a port of a switch: `wg_plan::PortClass`."""
 
     priorities: tuple[int, ...]
     """Priorities of its frames, ascending."""
@@ -286,7 +286,7 @@ class FlowMeter(Plan, frozen=True):
 
 
 class StreamFilter(Plan, frozen=True):
-    """The stream filter of a flow where it enters a switch: `wg_plan::stream_filters`."""
+    """The stream filter of a flow where it enters a switch: `wg_plan::StreamFilter`."""
 
     flow: FlowId
     """The flow."""

@@ -9,7 +9,7 @@ use crate::campaign::{Backend, FlowId, Protocol, Run};
 use crate::diagnostic::{Findings, Place};
 use crate::hold;
 use crate::network::{Network, NodeIndex, NodeKind, NodeStatement};
-use crate::port_tsn::{check_opens, check_room};
+use crate::port_tsn_checks::{check_opens, check_room};
 use crate::quantity;
 use crate::statements::HostTsnStatement;
 use crate::topology::Topology;

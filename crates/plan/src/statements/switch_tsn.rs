@@ -1,6 +1,6 @@
 //! `<switch-tsn>`: traffic classes, shapers and gates of the output ports of a switch, and filters of streams that enter.
 //!
-//! What concerns the settings alone is checked here; what concerns links and flows, where those are known (`port_tsn::check`).
+//! What concerns the settings alone is checked here; what concerns links and flows, where those are known (`port_tsn_checks::check`).
 
 use wg_frame::time::Span;
 

@@ -399,7 +399,10 @@ pub(super) fn selection(
         Selection::TrafficClasses(classes) => {
             Selection::Converged(Box::new(TimeTriggered::with(windows, *classes)))
         }
-        _ => Selection::TimeTriggered(Box::new(TimeTriggered::new(windows))),
+        Selection::StrictPriority(_) => Selection::TimeTriggered(Box::new(TimeTriggered::new(windows))),
+        Selection::TimeTriggered(_) | Selection::Converged(_) => {
+            return Err(named(&"windows around a selection that has windows"));
+        }
     })
 }
 

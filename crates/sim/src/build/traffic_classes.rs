@@ -33,10 +33,16 @@ pub(super) fn port(
         longest_frames[queue] = class.longest_frame.unwrap_or(u16::MAX);
     }
     let is_plain = |class: &PortClass| {
-        class.idle_slope_bps.is_none()
-            && class.longest_frame.is_none()
-            && !class.preemptable
-            && class.asynchronous.is_none()
+        // Every field is named: a new one does not compile until it is known whether strict priority alone serves it.
+        let PortClass {
+            priorities: _,
+            virtual_links: _,
+            idle_slope_bps,
+            longest_frame,
+            preemptable,
+            asynchronous,
+        } = class;
+        idle_slope_bps.is_none() && longest_frame.is_none() && !preemptable && asynchronous.is_none()
     };
     let plain = tsn.classes.iter().all(is_plain);
     if plain && tsn.schedules.is_empty() && tsn.cyclic.is_none() {

@@ -71,6 +71,7 @@ COUNTERS = (
         "messages older than the flow's deadline on arrival",
         source="Run directory, messages",
         needs="deadline",
+        judges_lateness=True,
         rests_on="lateness",
         of=ARRIVED,
     ),

@@ -75,6 +75,8 @@ class Definition:
     """Fewest of these events for a figure, however few were sent: one arrival alone is in order."""
     losses: Literal["", "counted", "missing"] = ""
     """Whether every lost message counts against it, or has no value in it, as a latency."""
+    judges_lateness: bool = False
+    """Whether it rests on which messages arrived after the deadline of the flow, and so on the clocks of both ends."""
     rests_on: str = ""
     """The measure whose missing timestamps it would have needed, where that is another."""
     main: bool = False

@@ -29,6 +29,7 @@ _DEFINITIONS = (
         "the second in a row until the next good one: a survival time of one period. It is 0 if no message "
         "was good.",
         better="higher",
+        judges_lateness=True,
         of=SENT,
         links="less",
         least=2,

@@ -15,17 +15,15 @@ UNCOMPARED = "clocks not compared"
 """The reason that messages with both timestamps have no one-way time."""
 Between = tuple[float | None, float | None]
 """Least and greatest offset, ns; None: unknown on that side."""
-_LATE = frozenset({"late", "tardiness", "deadline_missed", "availability"})
-"""Measures that rest on whether messages were late."""
 
 
 def is_between_clocks(flow: FlowPlan, measure: str) -> bool:
     """Whether a figure of this measure has the offset of the two ends' clocks in it."""
-    if measure in _LATE:
-        return flow.deadline_ns is not None and not flow.relayed
     if measure == "latency_with_loss":
         return not flow.relayed
     definition = DEFINITIONS.get(measure)
+    if definition is not None and definition.judges_lateness:
+        return flow.deadline_ns is not None and not flow.relayed
     return definition is not None and (measure == "effective_bandwidth" or bool(_crossings(definition, flow)))
 
 

@@ -239,7 +239,18 @@ fn is_shaped(tsn: &PortTsn) -> bool {
 
 fn unruled_of(tsn: &PortTsn) -> Vec<Unruled> {
     let mut found = Vec::new();
-    let preemptable = |class: &PortClass| class.preemptable;
+    let preemptable = |class: &PortClass| {
+        // Every field is named: a new one does not compile until somebody has said what bounds make of it.
+        let PortClass {
+            priorities: _,
+            virtual_links: _,
+            idle_slope_bps: _,
+            longest_frame: _,
+            preemptable,
+            asynchronous: _,
+        } = class;
+        *preemptable
+    };
     if tsn.classes.iter().any(|class| class.preemptable && class.idle_slope_bps.is_some()) {
         let cure = "leave preemptable out of the classes with <cbs>";
         found.push(("shaped classes that are preemptable", "shaped classes that are express", cure));

@@ -1,4 +1,4 @@
-//! What the output ports of a switch do with traffic classes: shapers and gates (IEEE Std 802.1Q-2022, 8.6.8).
+//! Checks of `<switch-tsn>` against links and flows (IEEE Std 802.1Q-2022, 8.6.8). Its types are in `switch_tsn`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::host_tsn::{GateEntry, HostTsn, Shaper};
 use crate::network::{Attachment, Integration, NodeIndex, NodeKind, NodeStatement, SwitchKind};
 use crate::quantity;
 use crate::site::{Site, longest_frame, stream};
-use crate::stream_filters;
+use crate::stream_filter_checks;
 use crate::switch_tsn::{PortClass, PortSchedule, PortTsn, is_open};
 use crate::topology::Topology;
 use crate::wire::AROUND_FRAME;
@@ -153,7 +153,7 @@ impl Site<'_> {
     }
 
     fn check_run(&self, run: &Run, found: &mut Findings) {
-        stream_filters::check(self, run, found);
+        stream_filter_checks::check(self, run, found);
         if self.tsn().classes.is_empty() {
             return;
         }

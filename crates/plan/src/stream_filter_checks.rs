@@ -1,4 +1,5 @@
-//! What streams have to keep to where they enter a switch (IEEE Std 802.1Q-2022, 8.6.5.2).
+//! Checks of stream filters against the flows that enter by their ports (IEEE Std 802.1Q-2022, 8.6.5.2). Their types are in
+//! `stream_filter`.
 
 use crate::campaign::{Flow, Protocol, Run};
 use crate::diagnostic::{Findings, Place};
