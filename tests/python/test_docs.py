@@ -48,7 +48,7 @@ def test_shown_tests_are_good(text: str, tmp_path: Path) -> None:
 def test_shown_code_runs(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     exec(compile(text, "shown.py", "exec"), {})
-    assert load(tmp_path / "first.xml").campaign.name == "first"
+    assert load(tmp_path / "second.xml").campaign.name == "second"
 
 
 def test_something_is_shown() -> None:

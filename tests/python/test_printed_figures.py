@@ -148,7 +148,7 @@ REFUSED = {
     ("--figure", "cdf", "--style", "iee-column"): 'did you mean "ieee-column"?',
     ("--figure", "cdf", "--measure", "latncy"): 'did you mean "latency"?',
     ("--figure", "cdf", "--flow", "99"): "there is no flow 99; there are 10",
-    ("--figure", "cdf", "--at", "load=5%"): "load is no axis; the test sweeps nothing",
+    ("--figure", "cdf", "--at", "load=5%"): "load is no axis; the test sweeps nothing: leave --at out",
     ("--figure", "cdf", "--time", "2s..1s"): "ends at 1 s, before it begins",
     ("--figure", "cdf", "--time", "1s"): "write BEGIN..END",
     ("--figure", "cdf", "--time", "1..2"): "--time",

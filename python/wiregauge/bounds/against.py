@@ -13,6 +13,7 @@ import polars as pl
 from rich.console import Console
 
 from wiregauge.bounds.analysing import Answer, TargetBound
+from wiregauge.bounds.axis import AXIS, axis
 from wiregauge.bounds.every_run import Bounded
 from wiregauge.bounds.networks import RUN_ONLY, Source
 from wiregauge.identify.service import least_burst
@@ -442,8 +443,6 @@ def _row(network: int, laid: Sequence[Laid]) -> tuple[str, ...]:
 def _show_flows(laid: Sequence[Laid], console: Console) -> None:
     rows = []
     places = {(flow.flow, flow.target): flow.bound for one in laid for flow in one.flows}
-    scale = max(places.values(), default=0.0)
-    scale = max([scale, *(flow.measured or 0.0 for one in laid for flow in one.flows)])
     for (name, target), bound in places.items():
         found: dict[bool, Beside] = {}
         for one in laid:
@@ -453,18 +452,15 @@ def _show_flows(laid: Sequence[Laid], console: Console) -> None:
                     continue
                 if longest is None or flow.measured > (longest.measured or 0.0):
                     found[one.simulated] = flow
-        axis = [" "] * (_WIDTH + 1)
-        axis[round(_WIDTH * bound / scale)] = "|"
-        for simulated, flow in found.items():
-            axis[round(_WIDTH * (flow.measured or 0.0) / scale)] = "S" if simulated else "M"
+        marks = ((flow.measured, "S" if simulated else "M") for simulated, flow in found.items())
         texts = [
             "-" if (longest := found.get(kind)) is None else f"{1e6 * (longest.measured or 0.0):.3f}"
             for kind in (False, True)
         ]
         best = max((flow.tightness or 0.0 for flow in found.values()), default=None)
         tight = "-" if best is None else f"{100 * best:.1f} %"
-        rows.append((name, target, *texts, f"{1e6 * bound:.3f}", tight, "".join(axis)))
-    heads = ("flow", "target", "measured µs", "simulated µs", "bound µs", "tightness", "0 to the greatest")
+        rows.append((name, target, *texts, f"{1e6 * bound:.3f}", tight, axis(bound, marks, _WIDTH)))
+    heads = ("flow", "target", "measured µs", "simulated µs", "bound µs", "tightness", AXIS)
     if rows:
         print_table(heads, rows, console, leading=2)
 

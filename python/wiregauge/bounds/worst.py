@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from rich.console import Console
 
+from wiregauge.bounds.axis import AXIS, axis
 from wiregauge.bounds.searching import Found, Outcome
 from wiregauge.bounds.short_runs import ShortRuns
 from wiregauge.files import write_whole
@@ -114,27 +115,20 @@ def search_json(worst: Sequence[Worst], outcome: Outcome, seed: int) -> dict[str
 
 def show_search(worst: Sequence[Worst], outcome: Outcome, console: Console) -> None:
     """Prints for each flow the measured latency, if any, the worst simulated one, the least bound and the gap."""
-    scale = max((max(one.bound, one.simulated or 0.0) for one in worst), default=0.0) or 1.0
-    rows = []
-    for one in worst:
-        axis = [" "] * (_WIDTH + 1)
-        axis[round(_WIDTH * one.bound / scale)] = "|"
-        for value, sign in ((one.measured, "M"), (one.simulated, "S")):
-            if value is not None:
-                axis[round(_WIDTH * value / scale)] = sign
-        rows.append(
-            (
-                one.flow,
-                one.target,
-                _us(one.measured),
-                _us(one.simulated),
-                _us(one.bound),
-                _us(one.gap),
-                "-" if one.tightness is None else f"{100 * one.tightness:.1f} %",
-                one.method,
-                "".join(axis).rstrip(),
-            )
+    rows = [
+        (
+            one.flow,
+            one.target,
+            _us(one.measured),
+            _us(one.simulated),
+            _us(one.bound),
+            _us(one.gap),
+            "-" if one.tightness is None else f"{100 * one.tightness:.1f} %",
+            one.method,
+            axis(one.bound, ((one.measured, "M"), (one.simulated, "S")), _WIDTH),
         )
+        for one in worst
+    ]
     heads = (
         "flow",
         "target",
@@ -144,7 +138,7 @@ def show_search(worst: Sequence[Worst], outcome: Outcome, console: Console) -> N
         "gap µs",
         "tightness",
         "bound by",
-        "0 to the greatest",
+        AXIS,
     )
     print_table(heads, rows, console, leading=2)
 

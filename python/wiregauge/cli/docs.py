@@ -102,8 +102,9 @@ def linked(text: str) -> str:
         words, target = link.groups()
         if "://" in target:
             return link[0]
-        place = target.partition("#")[0]
-        return f"{words} (page {Path(place).stem})" if place.endswith(".md") else words
+        place = Path(target.partition("#")[0])
+        name = _EXAMPLES if place.parts[-2:] == ("examples", "README.md") else place.stem
+        return f"{words} (page {name})" if place.suffix == ".md" else words
 
     return re.sub(r"(?<!!)\[([^\]]+)\]\(([^)\s]+)\)", named, text)
 

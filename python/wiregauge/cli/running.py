@@ -240,7 +240,7 @@ def run(
         return
     target = out if out is not None else Path(f"{loaded.campaign.name}-run")
     RunDirectory.check_free(target)
-    with _refusals(test, opened.name):
+    with _refusals(test, opened.name, bridged=switches == "kernel"):
         opened.adapt(loaded.campaign)
         opened.enter()
     with exit_on_second_signal(INCOMPLETE):
@@ -261,8 +261,8 @@ def run(
 
 
 @contextlib.contextmanager
-def _refusals(test: Path, bench: str) -> Iterator[None]:
-    """Ends the command with what a bench cannot do."""
+def _refusals(test: Path, bench: str, *, bridged: bool = False) -> Iterator[None]:
+    """Ends the command with what a bench cannot do; `bridged`: kernel bridges were asked for."""
     from wiregauge.runner import BenchError, BeyondBenchError
 
     try:
@@ -270,10 +270,8 @@ def _refusals(test: Path, bench: str) -> Iterator[None]:
     except BeyondBenchError as error:
         for line in error.reasons:
             say(f"{test}: {line}")
-        fail(
-            f"this test cannot run on bench {bench}; change what is named above, or run it with --bench sim",
-            NO_ENVIRONMENT,
-        )
+        other = "leave out --switches kernel" if bridged else "run it with --bench sim"
+        fail(f"this test cannot run on bench {bench}; change what is named above, or {other}", NO_ENVIRONMENT)
     except BenchError as error:
         fail(str(error), NO_ENVIRONMENT)
 

@@ -30,7 +30,7 @@ CENTRAL = frozenset({"period", "receive_period", "bag_spacing"})
 BINS = 50
 """Classes of a histogram."""
 _MOST_COUNTED = 4
-"""Series up to which the number of values of each is given."""
+"""Series up to which each is named, with its number of values."""
 _STRETCHED = 4.0
 """Ratio of the range of all values to that of the whiskers from which boxes are drawn once more, enlarged."""
 
@@ -396,7 +396,12 @@ def _id(measure: str | None, kind: str) -> str:
 
 def _title(measure: str | None, keys: Mapping[Key, object]) -> str:
     names = _main_of(measure, keys)
-    return DEFINITIONS[names[0]].title if len(names) == 1 else "Latency"
+    if len(names) == 1:
+        return DEFINITIONS[names[0]].title
+    relayed = list(dict.fromkeys(key.name for key in keys if key.relayed))
+    flows = "flow" if len(relayed) == 1 else "flows"
+    named = f"{flows} {', '.join(relayed)}" if len(relayed) <= _MOST_COUNTED else "relayed flows"
+    return f"One-way latency, and round trip of {named}"
 
 
 def _axis(measure: str | None, keys: Mapping[Key, object]) -> str:

@@ -326,11 +326,18 @@ def _check(kind: FigureKind, sides: Sequence[Side], part: Selection) -> None:
             _check_point(side, axis, value)
 
 
+_NO_SWEEP = "the test sweeps nothing: leave --at out"
+
+
 def _check_point(side: Side, axis: str, value: str) -> None:
     axes = side.judgement.plan.axes
     where = f"{side.name}: " if side.name else ""
     if axis not in axes:
-        there = f"the axes of the sweep are {_listed(list(axes))}" if axes else "the test sweeps nothing"
+        there = (
+            f"the axes of the sweep are {_listed(list(axes))}"
+            if axes
+            else "the test sweeps nothing: leave --at out"
+        )
         raise NoFigureError(f"{where}{axis} is no axis{nearest(axis, axes)}; {there}")
     if value not in axes[axis]:
         raise NoFigureError(

@@ -36,7 +36,10 @@ def replay_text(replays: Sequence[Replay]) -> Iterator[str]:
 
 def _run(one: Replay) -> Iterator[str]:
     at = "".join(f", {axis}={value}" for axis, value in one.point.items())
-    yield f"run {one.index}{at}: replayed up to {duration(one.until_ns)}"
+    answer = "EQUAL, the network did what its model does" if one.equal else "DIFFERS from what its model does"
+    if one.equal and one.missing:
+        answer = "undecided"
+    yield f"run {one.index}{at}: {answer}; replayed up to {duration(one.until_ns)}"
     if one.missing:
         yield f"  incomplete: {one.missing}"
     for what, noun, compared in (

@@ -212,7 +212,7 @@ def _headline(comparison: Comparison) -> str:
         return f"All {flows} compared: {said}{alone}." if len(comparison.flows) > 1 else f"{said}{alone}."
     same = f", {tally['same']} without a difference found" if tally["same"] else ""
     worst = greatest(comparison, "worse") or greatest(comparison, "better")
-    example = f"; the greatest change is {worst}" if worst else ""
+    example = f"; the greatest change against its base is {worst}" if worst else ""
     if not worst and comparison.sweeps:
         example = f"; {comparison.sweeps[0].verdict} is {sweep_text(comparison.sweeps[0])}"
     return f"Of {flows} compared, {', '.join(parts) or 'none decided by itself'}{same}{example}{alone}."
