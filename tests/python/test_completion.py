@@ -68,6 +68,6 @@ def test_run_directories_are_offered_and_what_leads_to_one(place: Path, command:
 
 
 def test_commands_are_offered_with_nothing_imported(place: Path) -> None:
-    assert {"show", "schedule", "switch", "study"} == {
+    assert {"show", "schedule", "serve", "switch", "study"} == {
         name for name in offered(place, "s") if not name.startswith("-")
     }

@@ -101,7 +101,9 @@ def picture(request: Request, listed: Listed, opened: Opened) -> Response:
     content = _table(view, drawn).encode() if kind == "csv" else _drawn(_figure(opened, view, drawn), kind)
     name = f"{listed.key}-{'-'.join(view.measures)}.{kind}"
     return Response(
-        content, media_type=_MEDIA[kind], headers={"content-disposition": f'attachment; filename="{name}"'}
+        content,
+        media_type=_MEDIA[kind],
+        headers={"content-disposition": "attachment; filename=" + f'"{name}"'},
     )
 
 
