@@ -98,3 +98,13 @@ def test_an_invalid_run_gives_its_first_reasons_and_counts_the_others(judged: Ju
 def test_a_run_without_a_flow_has_a_verdict(judged: Judgement) -> None:
     empty = replace(judged, runs=tuple(replace(run, flows=(), limits=()) for run in judged.runs), points=())
     assert "verdict" in printed(empty, height=8)
+
+
+def test_flows_of_which_nothing_is_determined_are_counted(tmp_path: Path) -> None:
+    """A flow that died has no percentile, and so is never the worst: the screen says that it is not among them."""
+    recipe = Recipe(messages=320, warm_up=10, loss=1.0)
+    judged = results.judge(make(tmp_path / "r", recipe))
+    flows = sum(len(point.flows) for point in judged.points)
+    text = printed(judged, height=12)
+    assert f"not determined, and so not among them: p99 of {flows} flows, max of {flows} flows" in text
+    assert "100 %" in text

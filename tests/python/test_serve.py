@@ -11,6 +11,7 @@ import shutil
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import polars as pl
 import pytest
@@ -24,7 +25,11 @@ import wiregauge as wg
 from wiregauge import serve
 from wiregauge.cli.program import app
 from wiregauge.serve import access
+from wiregauge.serve.opened import Opened
 from wiregauge.serve.rendering import STATIC, static_file
+
+if TYPE_CHECKING:
+    from wiregauge.measures.metrics.recorded import Recorded
 
 PORT = 8137
 VENDORED = {
@@ -304,7 +309,7 @@ def test_a_picture_says_how_many_messages_it_shows(client: TestClient) -> None:
     assert whole["note"].startswith("All ")
     assert "messages are in the picture: of each of" in whole["note"]
     few = client.get(f"/run/{key}/columns?f=1&m=latency&columns=500&t=0.5,0.501").json()
-    assert few["note"] == "All 20 messages are in the picture: each is a mark."
+    assert few["note"] == "All 20 messages are in the picture: each is a mark. Drawn: 1 of the run's 2 flows."
     none = client.get(f"/run/{key}/columns?f=1&m=latency&t=500,501").json()
     assert none["note"] == "There are no messages of these flows in the window."
 
@@ -461,3 +466,16 @@ def test_what_cannot_be_compared_is_told(tmp_path: Path, query: str, status: int
         answer = made.get(f"/compare?{query.format(key_of(made, 'one'))}")
     assert answer.status_code == status
     assert said in answer.text
+
+
+def test_a_limit_that_failed_is_shown_however_many_runs_and_limits_held(tmp_path: Path) -> None:
+    """The page has the first 20 runs and 50 limits; what made the verdict is above them."""
+    held = {"measure": "lost", "result": "pass"}
+    runs = [{"index": index, "flows": [], "limits": [held] * 60} for index in range(40)]
+    runs[-1]["limits"] = [
+        held,
+        {"measure": "late", "result": "undecided"},
+        {"measure": "loss", "result": "fail"},
+    ]
+    opened = Opened(cast("Recorded", None), {"runs": runs})
+    assert [(index, limit["measure"]) for index, limit in opened.not_kept] == [(39, "loss"), (39, "late")]

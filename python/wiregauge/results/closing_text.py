@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from rich.console import Console
 from rich.markup import escape
@@ -52,12 +53,23 @@ def _short_text(judgement: Judgement, console: Console) -> None:
     if len(reasons) > _MOST_REASONS:
         console.print(f"  … and {count_of(len(reasons) - _MOST_REASONS, 'more reason')}")
     _limits(judgement, console)
+    figures = list(_figures(judgement))
     rows = [
-        [name, figure.shown, figure.shown_interval or "-", str(figure.n), _where(judgement, point, flow)]
-        for name, figure, point, flow in _figures(judgement)
+        [
+            worst.name,
+            worst.figure.shown,
+            worst.figure.shown_interval or "-",
+            str(worst.figure.n),
+            _where(judgement, worst.point, worst.flow),
+        ]
+        for _, worst, _ in figures
+        if worst is not None
     ]
     if rows:
         print_table(("worst of", "value", "95 %", "n", "at"), rows, console, leading=1)
+    missing = [f"{statistic} of {count_of(count, 'flow')}" for statistic, _, count in figures if count]
+    if missing:
+        console.print(f"not determined, and so not among them: {', '.join(missing)}", soft_wrap=True)
     place = escape(str(judgement.directory))
     flows = count_of(_rows(judgement), "flow")
     console.print(
@@ -84,20 +96,32 @@ def _limits(judgement: Judgement, console: Console) -> None:
         console.print(f"  [green]pass[/] {count_of(held, 'limit')}")
 
 
-def _figures(judgement: Judgement) -> Iterator[tuple[str, Quantity, PointResult, FlowResult]]:
-    """The worst 99th percentile, the greatest value and the greatest loss of all flows and points."""
+@dataclass(frozen=True, slots=True)
+class _Worst:
+    """The greatest figure of a kind, and the flow and point it is of."""
+
+    name: str
+    figure: Quantity
+    point: PointResult
+    flow: FlowResult
+
+
+def _figures(judgement: Judgement) -> Iterator[tuple[str, _Worst | None, int]]:
+    """The worst 99th percentile, the greatest value and the greatest loss of all flows and points.
+
+    With each the number of flows of which it is not determined: one of which nothing arrived has no latency.
+    """
     flows = [(point, flow) for point in judgement.points for flow in point.flows]
-    makers: tuple[Callable[[FlowResult], str], ...] = (
-        lambda flow: f"{flow.plan.main}.p99",
-        lambda flow: f"{flow.plan.main}.max",
-        lambda _: "loss",
-    )
-    for made in makers:
-        found = [(quantity(flow, made(flow)), point, flow) for point, flow in flows]
-        known = [one for one in found if one[0].value is not None]
-        if known:
-            figure, point, flow = max(known, key=lambda one: float(one[0]))
-            yield made(flow), figure, point, flow
+    for statistic in ("p99", "max", "loss"):
+        worst, missing = None, 0
+        for point, flow in flows:
+            name = statistic if statistic == "loss" else f"{flow.plan.main}.{statistic}"
+            figure = quantity(flow, name)
+            if figure.value is None:
+                missing += 1
+            elif worst is None or float(figure) > float(worst.figure):
+                worst = _Worst(name, figure, point, flow)
+        yield statistic, worst, missing
 
 
 def _where(judgement: Judgement, point: PointResult, flow: FlowResult) -> str:

@@ -32,7 +32,7 @@ from wiregauge.records import (
 )
 from wiregauge.records.lock import is_locked
 
-__all__ = ["Index", "Listed", "State"]
+__all__ = ["Index", "Listed", "Stamp", "State", "stamp_of"]
 
 State = Literal[
     "complete", "running", "interrupted", "failed", "killed", "damaged", "other version", "symbolic link"
@@ -49,6 +49,7 @@ _NOT_IN_KEY: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 Stamp = tuple[tuple[int, int, int], ...]
+"""`stamp_of` some files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +163,7 @@ class Index:
             self.version += 1
 
     def _entry(self, folder: Path, path: Path, *, is_link: bool) -> tuple[Stamp, Listed]:
-        stamp = tuple(_stamp(path / name) for name in _WATCHED)
+        stamp = tuple(stamp_of(path / name) for name in _WATCHED)
         known = self._known.get(path)
         if known is not None and known[0] == stamp and known[1].state not in ("running", "killed"):
             return known
@@ -215,7 +216,7 @@ def _has_manifest(folder: Path) -> bool:
         return False
 
 
-def _stamp(path: Path) -> tuple[int, int, int]:
+def stamp_of(path: Path) -> tuple[int, int, int]:
     """Inode, size and modification time of a file; zeros where there is none."""
     try:
         found = path.lstat()

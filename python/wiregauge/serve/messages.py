@@ -150,7 +150,7 @@ def _figure(opened: Opened, view: View, drawn: dict[str, dict[str, CourseShape]]
         panels.append(
             Panel(title, Axis("time in the run (s)", span=window), Axis("µs", log=view.log), traces)
         )
-        notes.append(f"{title}: {shown_in(measure, shapes.values())}")
+        notes.append(f"{title}: {shown_in(view, measure, shapes.values())}")
     name = opened.recorded.plan.name
     return Figure("messages", f"{name}, run {view.run.index}", "", panels, share_y=False, notes=notes)
 

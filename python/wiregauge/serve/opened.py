@@ -14,6 +14,7 @@ from wiregauge.measures.extremes import Courses
 from wiregauge.measures.metrics.flow_plan import FlowPlan, RunPlan
 from wiregauge.measures.metrics.recorded import Recorded, open_recorded
 from wiregauge.records import MANIFEST, RunDirectoryError, read_json
+from wiregauge.serve.index import Stamp, stamp_of
 
 __all__ = ["Opened", "Shelf", "flow_key"]
 
@@ -35,6 +36,7 @@ class Opened:
     reading: threading.Lock = field(default_factory=threading.Lock)
     """Held while extremes are read: what is read of them is shared."""
     _courses: dict[int, Courses] = field(default_factory=dict)
+    _judged: Mapping[tuple[int, int, str], Mapping[str, Any]] | None = None
     _is_checking: bool = False
 
     @property
@@ -63,11 +65,24 @@ class Opened:
 
     def judged_flow(self, index: int, flow: FlowPlan) -> Mapping[str, Any]:
         """A flow at its receiver as `measures.json` has it; empty where it does not."""
-        for one in self.judged_run(index).get("flows", ()):
-            if one.get("flow") == flow.id and one.get("to") == flow.destination:
-                found: Mapping[str, Any] = one
-                return found
-        return {}
+        if self._judged is None:
+            self._judged = {
+                (run["index"], one["flow"], one["to"]): one
+                for run in self.measures.get("runs", ())
+                for one in run["flows"]
+            }
+        return self._judged.get((index, flow.id, flow.destination), {})
+
+    @property
+    def not_kept(self) -> Sequence[tuple[int, Mapping[str, Any]]]:
+        """The limits that failed or are undecided, of all runs with the run's index; the failed ones first."""
+        found = (
+            (run["index"], limit)
+            for run in self.measures.get("runs", ())
+            for limit in run["limits"]
+            if limit["result"] != "pass"
+        )
+        return sorted(found, key=lambda one: one[1]["result"] != "fail")
 
     def check_tables(self) -> None:
         """Begins to compare the tables that a zoom reads with their hashes, once, so that the first zoom need not."""
@@ -93,13 +108,13 @@ class Shelf:
     """Opened run directories by path, the least used put away first."""
 
     def __init__(self) -> None:
-        self._held: OrderedDict[Path, tuple[tuple[Any, ...], Opened]] = OrderedDict()
+        self._held: OrderedDict[Path, tuple[Stamp, Opened]] = OrderedDict()
         self._opening = threading.Lock()
 
     def open(self, path: Path) -> Opened:
         """A run directory as it is now. Raises RunDirectoryError where it cannot be read."""
         with self._opening:
-            stamp = tuple(_stamp(path / name) for name in (MANIFEST, "tracking.json", "measures.json"))
+            stamp = tuple(stamp_of(path / name) for name in (MANIFEST, "tracking.json", "measures.json"))
             held = self._held.get(path)
             if held is None or held[0] != stamp:
                 recorded = open_recorded(path)
@@ -109,14 +124,6 @@ class Shelf:
             while len(self._held) > MOST_HELD:
                 self._held.popitem(last=False)
             return held[1]
-
-
-def _stamp(path: Path) -> tuple[int, ...]:
-    try:
-        found = path.stat()
-    except OSError:
-        return ()
-    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _measures(path: Path, digest: object) -> Mapping[str, Any]:

@@ -93,7 +93,7 @@ def _worst(opened: Opened, run: RunPlan) -> list[FlowPlan]:
     """The flows whose slowest message took longest, as far as the stored judgement says."""
 
     def greatest(flow: FlowPlan) -> float:
-        judged = opened.judged_flow(run.index, flow).get(f"{flow.main}_ns") if len(run.flows) < 2000 else None
+        judged = opened.judged_flow(run.index, flow).get(f"{flow.main}_ns")
         found = judged.get("max") if isinstance(judged, dict) else None
         return float(found) if isinstance(found, int | float) else -math.inf
 
@@ -117,16 +117,19 @@ def columns_json(opened: Opened, view: View, measure: str, most: int) -> Mapping
     shapes = shapes_of(opened, view, measure, most)
     return {
         "measure": measure,
-        "note": shown_in(measure, shapes.values()),
+        "note": shown_in(view, measure, shapes.values()),
         "flows": {name: _columns(shape) for name, shape in shapes.items()},
     }
 
 
-def shown_in(measure: str, shapes: Iterable[CourseShape]) -> str:
-    """A sentence for below a picture: how many values it shows, and how."""
+def shown_in(view: View, measure: str, shapes: Iterable[CourseShape]) -> str:
+    """A sentence for below a picture: how many values of which flows it shows, and how."""
     what = "passages through switches" if measure == "residence" else "messages"
     drawn = [shape for shape in shapes if len(shape.n)]
-    return courses_note(drawn, what) if drawn else f"There are no {what} of these flows in the window."
+    if not drawn:
+        return f"There are no {what} of these flows in the window."
+    note, of_all = courses_note(drawn, what), len(view.run.flows)
+    return note if len(drawn) == of_all else f"{note} Drawn: {len(drawn)} of the run's {of_all} flows."
 
 
 def _columns(shape: CourseShape) -> Mapping[str, Any]:
