@@ -48,7 +48,7 @@ def printed(judgement: Judgement, *, terminal: bool = True, height: int = 24) ->
         no_color=True,
     )
     results.closing_text(judgement, console)
-    text: str = console.file.getvalue()  # type: ignore[attr-defined]
+    text: str = console.file.getvalue()  # type: ignore[attr-defined]  # a StringIO, as made above
     return re.sub(r"\x1b\[[0-9;]*m", "", text)
 
 

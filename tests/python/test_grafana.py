@@ -43,7 +43,7 @@ def targets(dashboard: Any) -> list[dict[str, Any]]:
 def published(text: str) -> Labels:
     """Labels of every sample, by its name."""
     found: Labels = {}
-    for family in text_string_to_metric_families(text):  # type: ignore[no-untyped-call]
+    for family in text_string_to_metric_families(text):  # type: ignore[no-untyped-call]  # the library has no types
         for sample in family.samples:
             found.setdefault(sample.name, set()).update(sample.labels)
     return found
@@ -61,7 +61,7 @@ def metrics(tmp_path_factory: pytest.TempPathFactory) -> Labels:
     collector.state = (RunNow(0, 0, 4.0, tuple(flows), 0, 0), 0.4, {"lost <= 0": 1}, {"lost <= 0": 1})
     registry = CollectorRegistry()
     registry.register(collector)
-    found = published(generate_latest(registry).decode())  # type: ignore[no-untyped-call]
+    found = published(generate_latest(registry).decode())  # type: ignore[no-untyped-call]  # the library has no types
     folder = tmp_path_factory.mktemp("grafana")
     run = make(folder / "r", Recipe(protocols=("udp",), payloads=(64,), messages=1000, limits=LIMITS))
     export.write(run, "openmetrics", folder / "metrics", None, Choice())

@@ -120,7 +120,8 @@ def served(rows: list[Row], flow: FlowPlan) -> Any:
         run, flow, part, part, TrackedFlow(flow.id), between, Correction(0.0, 0.0, 0.0), (), {}, lost,
         np.zeros_like(lost), None, None,
     )  # fmt: skip
-    found = {name: one.computed(reading) for name, one in FLOW_MEASURES.items() if isinstance(one, Served)}
+    those = {name: one for name, one in FLOW_MEASURES.items() if isinstance(one, Served) or name == "goodput"}
+    found = {name: one.computed(reading) for name, one in those.items()}
     return SimpleNamespace(
         **{name: alone(one) if isinstance(one, Pending) else one for name, one in found.items()}
     )

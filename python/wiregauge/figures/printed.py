@@ -164,11 +164,11 @@ def _settings(style: PrintStyle) -> Iterator[None]:
 def drawn(figure: Figure, style: PrintStyle) -> Canvas:
     """The canvas of a figure in a style. Raises TooHighError."""
     from matplotlib.figure import Figure as Canvas
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     fitted = _fitted(figure, style)
-    canvas = Canvas(figsize=_size(fitted, style), layout="constrained")
-    if not style.titled:
-        canvas.get_layout_engine().set(w_pad=0.02, h_pad=0.02, wspace=0.02, hspace=0.03)  # type: ignore[union-attr, call-arg]
+    tight = ConstrainedLayoutEngine(w_pad=0.02, h_pad=0.02, wspace=0.02, hspace=0.03)
+    canvas = Canvas(figsize=_size(fitted, style), layout="constrained" if style.titled else tight)
     _draw(fitted, canvas, style)
     return canvas
 
@@ -368,7 +368,7 @@ def _no_ticks() -> NullLocator:
     return NullLocator()
 
 
-def _stroke(style: Style, scale: float) -> dict[str, object]:
+def _stroke(style: Style, scale: float) -> dict[str, Any]:
     return {"color": style.colour, "linestyle": _DASHES[style.dash], "linewidth": style.width * scale}
 
 
@@ -380,7 +380,7 @@ def _trace(axes: Axes, trace: Trace, style: PrintStyle) -> Artist | None:
                 options |= {"marker": _MARKERS[trace.style.marker], "markersize": 7.5 * style.mark}
             if trace.steps:
                 options["drawstyle"] = "steps-post"
-            (line,) = axes.plot(trace.x, trace.y, **options)  # type: ignore[arg-type]
+            (line,) = axes.plot(trace.x, trace.y, **options)
             if trace.filled:
                 axes.fill_between(trace.x, trace.y, color=trace.style.colour, alpha=0.10, linewidth=0)
             return line
@@ -419,7 +419,7 @@ def _trace(axes: Axes, trace: Trace, style: PrintStyle) -> Artist | None:
             return _box(axes, trace, style)
         case Rule():
             line_at = axes.axvline if trace.vertical else axes.axhline
-            return line_at(trace.at, **_stroke(trace.style, style.line))  # type: ignore[arg-type]
+            return line_at(trace.at, **_stroke(trace.style, style.line))
 
 
 def _scatter(axes: Axes, trace: Scatter, style: PrintStyle) -> Artist:

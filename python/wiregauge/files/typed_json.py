@@ -151,7 +151,7 @@ def _form(hint: Any) -> Any:
     if origin is Annotated:
         return Annotated[_form(inner[0]), *inner[1:]]
     if origin in (Union, UnionType):
-        return Union[tuple(_form(one) for one in inner)]  # noqa: UP007
+        return Union[tuple(_form(one) for one in inner)]  # noqa: UP007 - of types known at run time only
     if origin in (dict, Mapping):
         return GenericAlias(dict, (inner[0], _form(inner[1])))
     if origin in (list, Sequence) or (origin is tuple and inner[1:] == (...,)):

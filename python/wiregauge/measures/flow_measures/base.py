@@ -6,6 +6,7 @@ in a file of this package.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
@@ -158,18 +159,18 @@ class Counted(FlowMeasure[Mapping[str, int]]):
         return added([flow[self] for flow in flows])
 
 
-class Served(FlowMeasure[T | None]):
+class Served(FlowMeasure[T | None], ABC):
     """A measure of the sequence of messages: None where an end of the flow has no tap."""
 
     none: T | None = None
 
+    @abstractmethod
     def found(self, reading: FlowReading) -> T | Pending[T | None] | None:
         """The figures of a flow whose ends are both seen."""
-        raise NotImplementedError
 
+    @abstractmethod
     def of_all(self, sample: T, reading: FlowReading, whole: Whole) -> T:
         """The figures of a flow too large for memory, from those of its sample."""
-        raise NotImplementedError
 
     def computed(self, reading: FlowReading) -> T | Pending[T | None] | None:
         """None where an end of the flow has no tap."""

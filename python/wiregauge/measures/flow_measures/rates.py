@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from wiregauge.measures.definitions import Definition
 from wiregauge.measures.definitions.definition import ARRIVED, SENT
-from wiregauge.measures.flow_measures.base import FlowReading, Served
+from wiregauge.measures.flow_measures.base import FlowMeasure, FlowReading, Served
 from wiregauge.measures.metrics import sampling
 from wiregauge.measures.metrics.arrays import Part
 from wiregauge.measures.metrics.batching import Pending, with_mean
@@ -114,15 +114,16 @@ class _Rates(Served[Rates]):
             yield single("offered_load", "", offered.value, sent, (offered.low, offered.high))
 
 
-class _Goodput(Served[Rate]):
-    """The goodput; None where the payload is not known."""
+class _Goodput(FlowMeasure[Rate | None]):
+    """The goodput; None where the payload is not known, or an end of the flow has no tap."""
 
     name = "goodput"
+    none = None
     definitions = (_GOODPUT,)
 
-    def found(self, reading: FlowReading) -> Rate | Pending[Rate | None] | None:
+    def computed(self, reading: FlowReading) -> Rate | Pending[Rate | None] | None:
         part, flow, gone = reading.part, reading.flow, reading.gone | reading.unknown
-        if flow.payload is None:
+        if reading.blind or flow.payload is None:
             return None
         each, between = 8.0 * flow.payload, _distances(part, reading.final, ~gone if gone.any() else None)
         arrivals = len(between)
@@ -145,7 +146,7 @@ class _Goodput(Served[Rate]):
         return _rate_of_all(sample, counted, "arrivals", 8.0 * payload, silent)
 
     def pooled(self, flows: Sequence[FlowResult], summaries: Mapping[str, Summary]) -> Rate | None:
-        each = known([flow[self] for flow in flows])
+        each: list[Rate] = known([flow[self] for flow in flows])
         return pool_rates(each) if each else None
 
     def quantities(self, flow: FlowResult) -> Iterator[Quantity]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -29,14 +30,14 @@ class OfRun:
 
 
 @dataclass(frozen=True)
-class RunMeasure:
+class RunMeasure(ABC):
     """A measure of a run as a whole: its definition, and how a figure of it is computed."""
 
     definition: Definition
 
+    @abstractmethod
     def quantity(self, statistic: str, run: OfRun, flows: Sequence[FlowResult]) -> Quantity:
         """The figure that a limit names."""
-        raise NotImplementedError
 
     def without(self, reason: str, statistic: str = "") -> Quantity:
         """The figure of a run that has none."""
