@@ -44,7 +44,8 @@ from benchmarks import table
 from wiregauge import __version__
 from wiregauge.config import load
 from wiregauge.plan import Run
-from wiregauge.records.reported import AgentReport, Intake, known
+from wiregauge.records.counters import known
+from wiregauge.records.reported import AgentReport, Intake
 from wiregauge.runner.agent_program import agent_program
 from wiregauge.runner.agents.client import Agent
 from wiregauge.runner.agents.network import AgentPlace

@@ -20,7 +20,8 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from wiregauge.cli.livetable import live_table, live_text
 from wiregauge.cli.whole import AFTER_RUNS, RUNNING, SIMULATING_S, Whole
 from wiregauge.plan import Run
-from wiregauge.records.reported import RunEntry, known
+from wiregauge.records.counters import known
+from wiregauge.records.reported import RunEntry
 from wiregauge.runner import Observer
 from wiregauge.runner.live.figures import RunNow
 from wiregauge.terminal import is_verbose, say

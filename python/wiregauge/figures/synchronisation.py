@@ -18,7 +18,7 @@ from wiregauge.figures.palette import (
     YELLOW,
     ordered,
 )
-from wiregauge.records.reported import ClusterReport
+from wiregauge.records.modelled import ClusterReport
 from wiregauge.results.sync_view import STATES, SyncView
 
 __all__ = ["sync_figure"]

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from wiregauge.measures.definitions.units import count_of
 from wiregauge.measures.metrics.judgement import FlowResult
-from wiregauge.records.reported import RunEntry, known
+from wiregauge.records.counters import known
+from wiregauge.records.reported import RunEntry
 from wiregauge.stats import share_bound
 
 __all__ = ["by_captures"]

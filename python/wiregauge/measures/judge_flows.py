@@ -32,7 +32,8 @@ from wiregauge.measures.metrics.tally import LOST_OUTCOMES, UNKNOWN, happened
 from wiregauge.measures.sketched.exact import exact
 from wiregauge.measures.sketched.full_flow import Whole
 from wiregauge.measures.validity.settling import character
-from wiregauge.records.reported import TrackedFlow, known
+from wiregauge.records.counters import known
+from wiregauge.records.reported import TrackedFlow
 
 __all__ = ["judge_flows", "read_flow"]
 

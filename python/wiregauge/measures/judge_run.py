@@ -33,15 +33,8 @@ from wiregauge.measures.validity.timestamping import timestamp_error_ns, wire_er
 from wiregauge.measures.validity.traffic import offered_loads
 from wiregauge.measures.without_clocks import without_clocks
 from wiregauge.plan import NETWORK
-from wiregauge.records.reported import (
-    AgentReport,
-    RunEntry,
-    TaskReport,
-    TrackedFlow,
-    TrackedRun,
-    known,
-    sum_known,
-)
+from wiregauge.records.counters import known, sum_known
+from wiregauge.records.reported import AgentReport, RunEntry, TaskReport, TrackedFlow, TrackedRun
 
 __all__ = ["judge_run"]
 

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from wiregauge.plan import Run
+from wiregauge.records.counters import known, sum_known
 from wiregauge.records.directory import BESIDE, RunDirectory
-from wiregauge.records.reported import AgentReport, RunEntry, known, sum_known
+from wiregauge.records.reported import AgentReport, RunEntry
 
 __all__ = ["gaps_of"]
 

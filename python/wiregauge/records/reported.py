@@ -1,51 +1,28 @@
-"""Typed entry of a run in the manifest and in `tracking.json`, with the reports of agents and simulator.
+"""Typed entry of a run in the manifest and in `tracking.json`, with the reports of agents.
 
 Whoever makes a run writes its entry as these types, and whoever judges it reads them, decoded once, when a run
 directory is opened. A counter that nobody reported is None, never 0, and is not written. Unlisted keys are ignored. The
-forms are those of `agent.proto`, of `wg_sim::report` and of `wg_record`.
+forms are those of `agent.proto` and of `wg_record`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import cached_property
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
-from msgspec.structs import replace
 
 from wiregauge.files.typed_json import Count
 from wiregauge.plan import NETWORK
 from wiregauge.plan.base import convert, written
-
-Counter = int | None
-"""A counter; None: not reported."""
-
-
-def sum_known(counts: Iterable[Counter]) -> int:
-    """The sum of the counters that were reported; 0 where none was."""
-    return sum(count for count in counts if count is not None)
-
-
-def known(counter: Counter) -> int:
-    """A counter, or 0 where it was not reported; callers state separately that it is unknown."""
-    return counter or 0
-
-
-def in_ns(picoseconds: int | None) -> float | None:
-    """A time that was reported in picoseconds, ns."""
-    return picoseconds / 1000 if picoseconds is not None else None
-
-
-class _Reported(msgspec.Struct, frozen=True):
-    """A part of a report."""
-
+from wiregauge.records.counters import Counter, Reported, known
+from wiregauge.records.modelled import Simulation
 
 # -- agents ---------------------------------------------------------------------------------------------------
 
 
-class Grant(_Reported, frozen=True, omit_defaults=True):
+class Grant(Reported, frozen=True, omit_defaults=True):
     """A resource that an agent requested from its host, and whether it was granted."""
 
     name: str = "?"
@@ -53,7 +30,7 @@ class Grant(_Reported, frozen=True, omit_defaults=True):
     detail: str | None = None
 
 
-class AccessPoint(_Reported, frozen=True, omit_defaults=True):
+class AccessPoint(Reported, frozen=True, omit_defaults=True):
     """Frames at a socket of an end system."""
 
     protocol: str | None = None
@@ -67,7 +44,7 @@ class AccessPoint(_Reported, frozen=True, omit_defaults=True):
     foreign_frames: Counter = None
 
 
-class TaskReport(_Reported, frozen=True, omit_defaults=True):
+class TaskReport(Reported, frozen=True, omit_defaults=True):
     """The result of a task, captures included."""
 
     kind: str | None = None
@@ -89,14 +66,14 @@ class TaskReport(_Reported, frozen=True, omit_defaults=True):
     crowded_out: Counter = None
 
 
-class Octets(_Reported, frozen=True):
+class Octets(Reported, frozen=True):
     """The octet of a frame that is timestamped, and the octet that its record stands for."""
 
     timestamped: str | None = None
     recorded: str | None = None
 
 
-class InterfaceClock(_Reported, frozen=True):
+class InterfaceClock(Reported, frozen=True):
     """Uncertainty of placing times of an interface's clock on the host's clock."""
 
     uncertainty_ns: float | None = None
@@ -106,7 +83,7 @@ class InterfaceClock(_Reported, frozen=True):
     steps: Counter = None
 
 
-class Timestamped(_Reported, frozen=True):
+class Timestamped(Reported, frozen=True):
     """Timestamps of an interface that came, or did not; of sends, or of arrivals."""
 
     asked: Counter = None
@@ -117,7 +94,7 @@ class Timestamped(_Reported, frozen=True):
     unknown: Counter = None
 
 
-class InterfaceFigures(_Reported, frozen=True):
+class InterfaceFigures(Reported, frozen=True):
     """The figures of an interface's timestamps."""
 
     clock: InterfaceClock | None = None
@@ -127,7 +104,7 @@ class InterfaceFigures(_Reported, frozen=True):
     received: Octets = Octets()
 
 
-class InterfaceReport(_Reported, frozen=True, omit_defaults=True, dict=True):
+class InterfaceReport(Reported, frozen=True, omit_defaults=True, dict=True):
     """The timestamp sources of an interface, by direction."""
 
     interface: str | None = None
@@ -147,7 +124,7 @@ class InterfaceReport(_Reported, frozen=True, omit_defaults=True, dict=True):
         return convert(self.all_figures, InterfaceFigures)
 
 
-class Distribution(_Reported, frozen=True):
+class Distribution(Reported, frozen=True):
     """Selected statistics of a distribution, ns."""
 
     p50: float | None = None
@@ -155,7 +132,7 @@ class Distribution(_Reported, frozen=True):
     max: float | None = None
 
 
-class Gaps(_Reported, frozen=True):
+class Gaps(Reported, frozen=True):
     """Deviations of the frames of a stream from their plan: number of frames, and shares within given microseconds."""
 
     n: Counter = None
@@ -164,7 +141,7 @@ class Gaps(_Reported, frozen=True):
     within_50us: float | None = None
 
 
-class LoadReceived(_Reported, frozen=True):
+class LoadReceived(Reported, frozen=True):
     """Background load as its receiver counted it."""
 
     received: Counter = None
@@ -175,14 +152,14 @@ class LoadReceived(_Reported, frozen=True):
     latency_ns: Distribution = Distribution()
 
 
-class LoadMissed(_Reported, frozen=True):
+class LoadMissed(Reported, frozen=True):
     """Frames that came and were not taken in."""
 
     ring: Counter = None
     other: Counter = None
 
 
-class StreamFigures(_Reported, frozen=True):
+class StreamFigures(Reported, frozen=True):
     """The figures of a stream: of its sender, or of the receiver of background load."""
 
     offered: Counter = None
@@ -202,7 +179,7 @@ class StreamFigures(_Reported, frozen=True):
         return known(self.offered) - known(self.refused)
 
 
-class StreamReport(_Reported, frozen=True, dict=True):
+class StreamReport(Reported, frozen=True, dict=True):
     """A stream that was sent, or background load that was taken in (`absorb`)."""
 
     kind: str = ""
@@ -224,15 +201,15 @@ class StreamReport(_Reported, frozen=True, dict=True):
         return convert(self.all_figures, StreamFigures)
 
 
-class LoadFate(_Reported, frozen=True):
+class LoadFate(Reported, frozen=True):
     """Background load in a played network: frames that entered, frames that left, and losses by cause."""
 
     entered: int
     left: int
-    lost: dict[str, int] = {}
+    lost: dict[str, int] = msgspec.field(default_factory=dict)
 
 
-class ReleaseReport(_Reported, frozen=True):
+class ReleaseReport(Reported, frozen=True):
     """Release error of frames from a played network towards an end system, ns."""
 
     end_system: str = ""
@@ -245,7 +222,7 @@ class ReleaseReport(_Reported, frozen=True):
     access: str = ""
 
 
-class Intake(_Reported, frozen=True):
+class Intake(Reported, frozen=True):
     """Frames that a played network took from its ports."""
 
     frames: int = 0
@@ -254,7 +231,7 @@ class Intake(_Reported, frozen=True):
     lost: int = 0
 
 
-class NetworkCost(_Reported, frozen=True):
+class NetworkCost(Reported, frozen=True):
     """Processor time of a played network by activity, ns."""
 
     taking_ns: int = 0
@@ -277,7 +254,7 @@ _ETHER_TYPES = {
 """Ether types (IEEE registration authority) that are met on lines."""
 
 
-class ForeignFrames(_Reported, frozen=True):
+class ForeignFrames(Reported, frozen=True):
     """Frames of one kind that came from an end system and are neither messages nor load of the test."""
 
     end_system: Annotated[str, Meta(description="they came from; empty: of all that are not listed")] = ""
@@ -288,7 +265,7 @@ class ForeignFrames(_Reported, frozen=True):
     line_ns: Annotated[
         Count, Meta(description="for which they had lines and media of hubs, all together")
     ] = 0
-    dropped: dict[str, Count] = {}
+    dropped: dict[str, Count] = msgspec.field(default_factory=dict)
 
     @property
     def kind(self) -> str:
@@ -302,7 +279,7 @@ class ForeignFrames(_Reported, frozen=True):
         return f"{named} ({number})" if named else f"of type {number}"
 
 
-class OverlongFrames(_Reported, frozen=True):
+class OverlongFrames(Reported, frozen=True):
     """Frames longer than any of Ethernet that came to a port, and the bytes of the longest."""
 
     end_system: str = ""
@@ -311,7 +288,7 @@ class OverlongFrames(_Reported, frozen=True):
     longest: Annotated[Count, Meta(description="bytes")] = 0
 
 
-class AgentReport(_Reported, frozen=True, omit_defaults=True):
+class AgentReport(Reported, frozen=True, omit_defaults=True):
     """The report of an agent on a run: of an end system, or of the network between them."""
 
     end_system: str | None = None
@@ -346,236 +323,10 @@ class AgentReport(_Reported, frozen=True, omit_defaults=True):
         return [task for task in self.tasks if task.kind == kind]
 
 
-# -- the simulator --------------------------------------------------------------------------------------------
-
-
-class PortReport(_Reported, frozen=True):
-    """An output port of a switch: frames that it dropped, by reason, and the most bytes that waited there."""
-
-    port: int
-    most_waiting_bytes: int
-    dropped: dict[str, int] = {}
-
-
-class SwitchReport(_Reported, frozen=True):
-    """The ports of a switch."""
-
-    ports: tuple[PortReport, ...] = ()
-
-
-class EliminationReport(_Reported, frozen=True):
-    """The sequence recovery of a flow (IEEE Std 802.1CB), its counters by name, and its latent errors."""
-
-    recovery: dict[str, int] = {}
-    latent_errors: Counter = None
-
-
-class FilterReport(_Reported, frozen=True):
-    """A stream filter (IEEE Std 802.1Q, 8.6.5.3) and its counters."""
-
-    flow: int
-    matching: int
-    passed: int
-    not_passing_sdu: int
-    not_passing: int
-    red: int
-    yellow: int
-
-
-class CreditReport(_Reported, frozen=True):
-    """The credit of a shaped queue over a run, in 10^-12 bits."""
-
-    node: str
-    port: int
-    traffic_class: int = msgspec.field(name="class")
-    greatest_pbit: int
-    greatest_at_ps: int
-    least_pbit: int
-    least_at_ps: int
-    whole_from_ps: int
-    """Start of the interval whose every corner the truth file holds, ps."""
-    whole_to_ps: int
-    """End of that interval, ps."""
-
-    @property
-    def max_bit(self) -> float:
-        """The greatest credit, bits."""
-        return self.greatest_pbit / 10**12
-
-    @property
-    def max_at_ns(self) -> float:
-        """Instant of the greatest credit, ns of the run."""
-        return self.greatest_at_ps / 1000
-
-    @property
-    def min_bit(self) -> float:
-        """The least credit, bits."""
-        return self.least_pbit / 10**12
-
-    @property
-    def min_at_ns(self) -> float:
-        """Instant of the least credit, ns of the run."""
-        return self.least_at_ps / 1000
-
-
-class SynchroniserReport(_Reported, frozen=True):
-    """A device of an AS6802 cluster at the end of a run."""
-
-    part: str
-    faulty: bool
-    state: str
-    synchronised: bool
-    synchronised_at_ps: int | None
-    losses: int
-    cliques: tuple[int, ...]
-    """Counts of clique detections: synchronous, asynchronous, relative."""
-    membership: int
-    node: str = ""
-
-    @property
-    def synchronised_at_ns(self) -> float | None:
-        """Instant of its first synchronisation, ns; None without one."""
-        return in_ns(self.synchronised_at_ps)
-
-
-class ClusterReport(_Reported, frozen=True):
-    """An AS6802 cluster; times are None where it never was synchronised."""
-
-    domain: int
-    priority: int
-    precision_bound_ps: int
-    precision_ps: int | None
-    startup_bound_ps: int
-    startup_ps: int | None
-    by_name: dict[str, SynchroniserReport] = msgspec.field(name="devices")
-
-    @property
-    def devices(self) -> tuple[SynchroniserReport, ...]:
-        """The reports of its devices, with their names."""
-        return tuple(replace(one, node=name) for name, one in self.by_name.items())
-
-    @property
-    def correct(self) -> tuple[SynchroniserReport, ...]:
-        """Devices that do not fail on purpose."""
-        return tuple(device for device in self.devices if not device.faulty)
-
-    @property
-    def precision_ns(self) -> float | None:
-        """The greatest difference of its clocks, ns."""
-        return in_ns(self.precision_ps)
-
-    @property
-    def precision_bound_ns(self) -> float:
-        """The bound that the precision must meet, ns."""
-        return self.precision_bound_ps / 1000
-
-    @property
-    def startup_ns(self) -> float | None:
-        """Time until all correct devices were synchronised, ns; None where they never were."""
-        return in_ns(self.startup_ps)
-
-    @property
-    def startup_bound_ns(self) -> float:
-        """The bound that the start-up time must meet, ns."""
-        return self.startup_bound_ps / 1000
-
-
-class PtpClockReport(_Reported, frozen=True):
-    """A clock of a PTP domain in a run; times are None where it never was synchronised."""
-
-    part: str
-    by_port: dict[str, str] = msgspec.field(name="states")
-    grandmaster: str | None
-    synchronised: bool
-    synchronised_at_ps: int | None
-    losses: int
-    offset_ps: int | None
-    error_ps: int
-    apart_ps: int
-    refused: int
-    """Times that it could not be steered as its filter wanted."""
-    node: str = ""
-
-    @property
-    def follows(self) -> bool:
-        """Whether it is an ordinary or boundary clock."""
-        return self.part != "transparent-clock"
-
-    @property
-    def states(self) -> tuple[str, ...]:
-        """The states of its ports at the end, in their order."""
-        return tuple(self.by_port.values())
-
-    @property
-    def synchronised_at_ns(self) -> float | None:
-        """Instant of its first synchronisation, ns; None without one."""
-        return in_ns(self.synchronised_at_ps)
-
-    @property
-    def offset_ns(self) -> float | None:
-        """The greatest offset from the grandmaster while it was synchronised, ns."""
-        return in_ns(self.offset_ps)
-
-    @property
-    def error_ns(self) -> float:
-        """The greatest that it was off by from true time in the measured part, ns."""
-        return self.error_ps / 1000
-
-    @property
-    def apart_ns(self) -> float:
-        """And from the grandmaster of its domain, synchronised or not; from true time while there was none; ns."""
-        return self.apart_ps / 1000
-
-
-class PtpDomainReport(_Reported, frozen=True):
-    """A PTP domain in a run; times are None where its clocks were never all synchronised."""
-
-    number: int
-    max_offset_ps: int
-    grandmaster: str | None
-    grandmaster_changes: int
-    synchronised_at_ps: int | None
-    precision_ps: int | None
-    by_name: dict[str, PtpClockReport] = msgspec.field(name="clocks")
-
-    @property
-    def clocks(self) -> tuple[PtpClockReport, ...]:
-        """The reports of its clocks, with their names."""
-        return tuple(replace(one, node=name) for name, one in self.by_name.items())
-
-    @property
-    def max_offset_ns(self) -> float:
-        """Offsets beyond are no synchronisation, ns."""
-        return self.max_offset_ps / 1000
-
-    @property
-    def synchronised_at_ns(self) -> float | None:
-        """First instant at which all its clocks were synchronised, ns; None without one."""
-        return in_ns(self.synchronised_at_ps)
-
-    @property
-    def precision_ns(self) -> float | None:
-        """The greatest difference of its synchronised clocks from then on, ns."""
-        return in_ns(self.precision_ps)
-
-
-class Simulation(_Reported, frozen=True):
-    """The model's report on its devices: from a simulation, or from an agent that plays the network."""
-
-    records: Counter = None
-    switches: dict[str, SwitchReport] = {}
-    frer: dict[int, EliminationReport] = {}
-    """Elimination counters by flow."""
-    stream_filters: tuple[FilterReport, ...] = ()
-    credits: tuple[CreditReport, ...] = ()
-    clusters: tuple[ClusterReport, ...] = ()
-    ptp_domains: tuple[PtpDomainReport, ...] = ()
-
-
 # -- captures -------------------------------------------------------------------------------------------------
 
 
-class Tap(_Reported, frozen=True):
+class Tap(Reported, frozen=True):
     """A capture file that a run was made from."""
 
     node: str
@@ -586,7 +337,7 @@ class Tap(_Reported, frozen=True):
     step_ns: float | None = None
 
 
-class TimestampKind(_Reported, frozen=True, omit_defaults=True):
+class TimestampKind(Reported, frozen=True, omit_defaults=True):
     """The timestamp source of a tap, and its resolution, ns."""
 
     kind: str | None = None
@@ -598,7 +349,7 @@ class TimestampKind(_Reported, frozen=True, omit_defaults=True):
 # -- the entry ------------------------------------------------------------------------------------------------
 
 
-class ClockOffset(_Reported, frozen=True, omit_defaults=True):
+class ClockOffset(Reported, frozen=True, omit_defaults=True):
     """The offset of a node's clock, and its origin."""
 
     offset_ns: float | None = None
@@ -606,7 +357,7 @@ class ClockOffset(_Reported, frozen=True, omit_defaults=True):
     method: str | None = None
 
 
-class ClockGate(_Reported, frozen=True, omit_defaults=True):
+class ClockGate(Reported, frozen=True, omit_defaults=True):
     """Whether clocks were fit before a run."""
 
     fit: bool | None = None
@@ -614,14 +365,14 @@ class ClockGate(_Reported, frozen=True, omit_defaults=True):
     """The reason why they were not fit; None where they were."""
 
 
-class FirstPort(_Reported, frozen=True, omit_defaults=True):
+class FirstPort(Reported, frozen=True, omit_defaults=True):
     """The first port behind an end system, and the frames that came to it."""
 
     port: str | None = None
     received: Counter = None
 
 
-class StreamTrial(_Reported, frozen=True):
+class StreamTrial(Reported, frozen=True):
     """The result of trying a stream before the run: how many of its frames arrived."""
 
     end_system: str
@@ -707,7 +458,7 @@ class RunEntry(msgspec.Struct, omit_defaults=True, dict=True):
 # -- tracking -------------------------------------------------------------------------------------------------
 
 
-class TrackedFlow(_Reported, frozen=True):
+class TrackedFlow(Reported, frozen=True):
     """Counters of tracking for a flow at a receiver."""
 
     flow: int
@@ -730,21 +481,21 @@ class TrackedFlow(_Reported, frozen=True):
     unpaired_departures: Counter = None
 
 
-class ClockJump(_Reported, frozen=True):
+class ClockJump(Reported, frozen=True):
     """A clock that went back while it recorded."""
 
     node: int
     farthest_ps: int = 0
 
 
-class TrackedRun(_Reported, frozen=True):
+class TrackedRun(Reported, frozen=True):
     """The entry of a run in `tracking.json`."""
 
     index: int
     records: Counter = None
     window: Counter = None
     flows: tuple[TrackedFlow, ...] = ()
-    unplanned: dict[str, int] = {}
+    unplanned: dict[str, int] = msgspec.field(default_factory=dict)
     out_of_order: Counter = None
     gaps: tuple[dict[str, Any], ...] = ()
     clock_jumps: tuple[ClockJump, ...] | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from wiregauge.measures.definitions.units import duration
 from wiregauge.measures.metrics.judgement import Judgement
-from wiregauge.records.reported import ClusterReport, SynchroniserReport
+from wiregauge.records.modelled import ClusterReport, SynchroniserReport
 from wiregauge.report.tables import Cell, Head, Section, Table, place_cell
 
 __all__ = ["cluster_table"]

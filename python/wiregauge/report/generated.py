@@ -11,7 +11,8 @@ from wiregauge.measures.validity.streams import (
     share_bounds,
     streams_of,
 )
-from wiregauge.records.reported import Gaps, StreamReport, known
+from wiregauge.records.counters import known
+from wiregauge.records.reported import Gaps, StreamReport
 from wiregauge.report.tables import NONE, Cell, Head, Section, Table, micro, place_cell, text_heads
 
 

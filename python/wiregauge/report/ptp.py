@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from wiregauge.measures.definitions.units import duration
 from wiregauge.measures.metrics.judgement import Judgement
-from wiregauge.records.reported import PtpClockReport, PtpDomainReport
+from wiregauge.records.modelled import PtpClockReport, PtpDomainReport
 from wiregauge.report.tables import Cell, Head, Section, Table, place_cell
 
 __all__ = ["ptp_table"]

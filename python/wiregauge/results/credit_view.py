@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from wiregauge.measures.metrics.flow_plan import RunPlan
 from wiregauge.measures.metrics.hops import read_columns
 from wiregauge.measures.metrics.recorded import Recorded
-from wiregauge.records.reported import CreditReport
+from wiregauge.records.modelled import CreditReport
 
 __all__ = ["MOST_CREDITS", "CreditShape", "credit_shapes"]
 

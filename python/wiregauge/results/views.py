@@ -19,7 +19,7 @@ from wiregauge.measures.metrics.judgement import Judgement, RunResult
 from wiregauge.measures.metrics.recorded import Recorded, open_recorded
 from wiregauge.measures.validity.host_noise import NoiseView, noise_view
 from wiregauge.plan import Hub
-from wiregauge.records.reported import ClusterReport
+from wiregauge.records.modelled import ClusterReport
 from wiregauge.results.credit_view import CreditShape, credit_shapes
 from wiregauge.results.gate_view import Opening, port_openings
 from wiregauge.results.ptp_views import PtpShape, ptp_shapes

@@ -23,7 +23,7 @@ from wiregauge.measures.metrics.hops import read_columns
 from wiregauge.measures.metrics.judgement import Floats
 from wiregauge.measures.metrics.recorded import Recorded
 from wiregauge.measures.validity.host_noise import ReportedRun, noise_events
-from wiregauge.records.reported import known, sum_known
+from wiregauge.records.counters import known, sum_known
 
 MOST_EVENTS = 200_000
 """Deeds of the truth file that are read; clocks are read apart."""

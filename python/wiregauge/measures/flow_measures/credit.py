@@ -14,7 +14,7 @@ from wiregauge.measures.metrics.quantity import Quantity, single
 from wiregauge.measures.metrics.summary import Summary
 from wiregauge.plan import Network, Switch
 from wiregauge.plan.tsn import PortClass, TrafficClass, settings_of
-from wiregauge.records.reported import CreditReport
+from wiregauge.records.modelled import CreditReport
 
 __all__ = ["CREDIT", "CreditMet", "credit_met"]
 

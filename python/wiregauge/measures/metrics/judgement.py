@@ -28,7 +28,8 @@ from wiregauge.measures.metrics.pooling import ADDED, ALL, FIRST, MOST, SUM
 from wiregauge.measures.metrics.sampling import Sampled
 from wiregauge.measures.metrics.summary import Summary
 from wiregauge.records import Traits, traits_of
-from wiregauge.records.reported import AgentReport, ClusterReport, CreditReport, PtpDomainReport
+from wiregauge.records.modelled import ClusterReport, CreditReport, PtpDomainReport
+from wiregauge.records.reported import AgentReport
 from wiregauge.stats.sketch import Sketch
 from wiregauge.terminal import exits
 

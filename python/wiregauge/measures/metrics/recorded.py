@@ -22,7 +22,8 @@ from wiregauge.records import (
     Traits,
     read_json,
 )
-from wiregauge.records.reported import RunEntry, TrackedRun, read_tracked, sum_known
+from wiregauge.records.counters import sum_known
+from wiregauge.records.reported import RunEntry, TrackedRun, read_tracked
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from wiregauge.measures.definitions import Definition
 from wiregauge.measures.metrics.judgement import FlowResult
 from wiregauge.measures.metrics.live_network import NetworkResult
 from wiregauge.measures.metrics.quantity import Quantity
-from wiregauge.records.reported import ClusterReport, PtpDomainReport
+from wiregauge.records.modelled import ClusterReport, PtpDomainReport
 
 __all__ = ["OfRun", "RunMeasure"]
 

@@ -36,7 +36,7 @@ from wiregauge.measures.validity.record_integrity import captured, kept
 from wiregauge.measures.validity.steadiness import steadiness
 from wiregauge.measures.validity.timestamping import timestamps
 from wiregauge.measures.validity.traffic import network_load
-from wiregauge.records.reported import known, sum_known
+from wiregauge.records.counters import known, sum_known
 
 LATE_DEGRADED, LATE_INVALID = 0.01, 0.10
 UNSENT_INVALID = 0.01

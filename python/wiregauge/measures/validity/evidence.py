@@ -13,14 +13,7 @@ from wiregauge.measures.metrics.live_network import NetworkResult
 from wiregauge.measures.metrics.measured_clock import ClockResult, WatchedClock
 from wiregauge.measures.validity.calibration import Citation
 from wiregauge.plan import Synchronise
-from wiregauge.records.reported import (
-    AccessPoint,
-    AgentReport,
-    ClockGate,
-    RunEntry,
-    TaskReport,
-    TrackedRun,
-)
+from wiregauge.records.reported import AccessPoint, AgentReport, ClockGate, RunEntry, TaskReport, TrackedRun
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,8 @@ from wiregauge.measures.metrics.flow_plan import RunPlan
 from wiregauge.measures.metrics.hops import read_columns
 from wiregauge.measures.metrics.judgement import Floats, FlowResult, RunResult
 from wiregauge.measures.metrics.recorded import Recorded
-from wiregauge.records.reported import AgentReport, sum_known
+from wiregauge.records.counters import sum_known
+from wiregauge.records.reported import AgentReport
 
 __all__ = ["HostEvent", "NoiseRow", "NoiseView", "ReportedRun", "noise_events", "noise_view"]
 

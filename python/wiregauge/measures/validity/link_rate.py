@@ -21,7 +21,8 @@ from wiregauge.measures.metrics.judgement import Check, FlowResult, Grade
 from wiregauge.measures.metrics.line_time import ROUNDED_NS
 from wiregauge.measures.metrics.port_plan import PortPlan, wire_bits
 from wiregauge.measures.validity.evidence import Evidence, check, few, graded, percent, share_of
-from wiregauge.records.reported import AgentReport, known
+from wiregauge.records.counters import known
+from wiregauge.records.reported import AgentReport
 
 __all__ = ["link_rates"]
 

@@ -18,7 +18,8 @@ from wiregauge.measures.validity.evidence import (
     typical_latency_ns,
     untracked,
 )
-from wiregauge.records.reported import Tap, TrackedRun, known, sum_known
+from wiregauge.records.counters import known, sum_known
+from wiregauge.records.reported import Tap, TrackedRun
 
 JUMP_NS = 100e6
 """Records that go back by more than this are no disorder: their clock was set."""

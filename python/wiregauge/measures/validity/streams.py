@@ -12,14 +12,8 @@ from typing import Final
 
 from wiregauge.measures.metrics.load_plan import InjectPlan
 from wiregauge.plan import NETWORK
-from wiregauge.records.reported import (
-    AgentReport,
-    LoadFate,
-    LoadReceived,
-    StreamReport,
-    known,
-    sum_known,
-)
+from wiregauge.records.counters import known, sum_known
+from wiregauge.records.reported import AgentReport, LoadFate, LoadReceived, StreamReport
 from wiregauge.stats.counts import share_bound
 
 __all__ = ["LoadAccount", "dropped_text", "load_accounts", "share_bounds", "streams_of"]

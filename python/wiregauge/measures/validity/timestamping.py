@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from wiregauge.measures.metrics.judgement import Check, Grade
 from wiregauge.measures.metrics.uncompared import UNCOMPARED
 from wiregauge.measures.validity.evidence import Evidence, check, percent, share_of, typical_latency_ns
+from wiregauge.records.counters import known, sum_known
 from wiregauge.records.reported import (
     AgentReport,
     InterfaceClock,
@@ -20,8 +21,6 @@ from wiregauge.records.reported import (
     Octets,
     RunEntry,
     TimestampKind,
-    known,
-    sum_known,
 )
 
 __all__ = ["RESOLUTION_NS", "TIMESTAMPS_DEGRADED", "timestamp_error_ns", "timestamps", "wire_errors_ns"]

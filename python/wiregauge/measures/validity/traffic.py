@@ -10,7 +10,8 @@ from wiregauge.measures.metrics.judgement import Check, FlowResult, Grade, Load
 from wiregauge.measures.validity.evidence import Evidence, check, few, graded, percent, share_of
 from wiregauge.measures.validity.load import LOAD_DEGRADED, LOAD_INVALID, load_account
 from wiregauge.measures.validity.streams import LoadAccount, load_accounts, streams_of
-from wiregauge.records.reported import AgentReport, RunEntry, TaskReport, known, sum_known
+from wiregauge.records.counters import known, sum_known
+from wiregauge.records.reported import AgentReport, RunEntry, TaskReport
 
 __all__ = ["Entered", "entries", "network_load", "offered_loads"]
 

@@ -23,9 +23,10 @@ from msgspec.structs import replace
 
 from wiregauge.plan import NETWORK, Run
 from wiregauge.records import RunDirectory, missing_runs, process_run, store_clock_states
+from wiregauge.records.counters import known
 from wiregauge.records.directory import utc_now
 from wiregauge.records.entry import new_entry
-from wiregauge.records.reported import ClockGate, FirstPort, RunEntry, known
+from wiregauge.records.reported import ClockGate, FirstPort, RunEntry
 from wiregauge.runner.agents.client import Agent, AgentLostError, StartMissedError
 from wiregauge.runner.agents.clock_hosts import AgentClockHost
 from wiregauge.runner.agents.clock_relations import ClockRelations
