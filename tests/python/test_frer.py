@@ -8,7 +8,9 @@ import polars as pl
 import pytest
 
 from simulation import Simulated, simulate, trial
+from wiregauge import results
 from wiregauge.config import load
+from wiregauge.measures import explaining
 from wiregauge.measures.definitions import DEFINITIONS
 from wiregauge.measures.flow_measures import ELIMINATION
 from wiregauge.measures.quantities import quantity
@@ -81,6 +83,19 @@ def test_the_example_is_what_it_says(tmp_path: Path) -> None:
     plain = 14 + 20 + 8 + 1200 + 4
     assert by_point["wire-send"] == by_point["wire-receive"] == [plain]
     assert sorted(by_point["switch-out"]) == [plain, plain + 6]
+
+
+def test_a_copy_that_went_the_long_way_is_explained_by_it(tmp_path: Path) -> None:
+    """While the link is cut, copies arrive the other way round the ring alone; no port took longer for it."""
+    trial(EXAMPLES / "ring-frer.xml", tmp_path / "run")
+    brake, camera = explaining.explain(results.judge(tmp_path / "run"), worst=3).flows
+    for found, nodes in ((brake, ["brake", "r1", "r6", "r5", "r4", "r3"]), (camera, ["camera", "r3", "r4"])):
+        for message in found.worst:
+            assert message.cause == "copy"
+            assert "by the path that usually takes" in message.sentence
+            assert sum(step.took for step in message.steps) == pytest.approx(message.value, abs=0.01)
+            came_by = [step.title.split()[1] for step in message.steps if step.kind == "link"]
+            assert came_by[: len(nodes)] == nodes
 
 
 def test_elimination_is_limited_and_shown(tmp_path: Path) -> None:

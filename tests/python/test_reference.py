@@ -89,6 +89,11 @@ def test_every_command_keeps_its_schema_for_every_example(
     assert shown["points"] == first["points"]
     explained = asked("show", run, "--explain", "--worst", 1)["explained"]
     validator(explain_schema_path()).validate(explained)
+    steps = [step for flow in explained["flows"] for worst in flow["worst"] for step in worst["steps"]]
+    # No frame leaves a node before it came; what a copy on another path did is no step of this one.
+    assert not [
+        step for step in steps if min(step["took_ns"], step["usual_ns"] or 0) < -(step["clocks_ns"] or 0)
+    ]
     assert asked("verify", run, codes=(0,))["state"] == "whole"
     shutil.copytree(run, twin)
     found = asked("compare", run, twin)

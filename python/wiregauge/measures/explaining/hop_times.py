@@ -1,9 +1,10 @@
 """The hop-by-hop times of messages, from the records of their way.
 
 A flow's way is known from the plan: which points of which nodes see a message, in which order. Records are put in that
-order and their differences are the steps. For a message on two networks the way whose copy arrived first counts. Files
-may be far larger than memory: all queries are for intervals of time, which a Parquet file in the order of time answers
-from few row groups, and never for more than `MOST_RECORDS` rows at once.
+order and their differences are the steps. Where copies of a message meet, in a host on two networks or where frames are
+eliminated, the way whose copy came first goes on. Files may be far larger than memory: all queries are for intervals of
+time, which a Parquet file in the order of time answers from few row groups, and never for more than `MOST_RECORDS` rows
+at once.
 """
 
 from __future__ import annotations
@@ -141,8 +142,27 @@ def _merged(spans: Sequence[Span]) -> list[Span]:
     return found
 
 
+def _meetings(ways: Sequence[Way]) -> pl.DataFrame:
+    """The places of ways behind which they share a rung with another way that came to it from elsewhere."""
+    reached: dict[tuple[int, int, Rung], list[tuple[Way, int]]] = {}
+    for way in ways:
+        for place, behind in enumerate(way.rungs[1:]):
+            reached.setdefault((way.flow.id, way.flow.receiver, behind), []).append((way, place))
+    rows = [
+        (way.number, place, number)
+        for number, met in enumerate(reached.values())
+        if len({way.rungs[place] for way, place in met}) > 1
+        for way, place in met
+    ]
+    schema = {"way": pl.Int64, "place": pl.Int64, "meeting": pl.Int64}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
 def ladders(records: pl.DataFrame, ways: Sequence[Way]) -> pl.DataFrame:
-    """The steps of each route and message: columns way, sequence, from, to (places of rungs), start and took (ps)."""
+    """The steps of each route and message: columns way, sequence, from, to (places of rungs), start and took (ps).
+
+    `second` are steps that another copy made: it came first to where the two meet, and alone went on.
+    """
     keys = pl.DataFrame(
         [
             (way.number, way.flow.id, rung.node, rung.point, port, rung.returning, place)
@@ -170,13 +190,28 @@ def ladders(records: pl.DataFrame, ways: Sequence[Way]) -> pl.DataFrame:
         .sort("way", "sequence", "place")
     )
     own = ["way", "sequence"]
-    return seen.select(
+    steps = seen.select(
         *own,
         pl.col("place").shift(1).over(own).alias("from"),
         pl.col("place").alias("to"),
         pl.col("time").shift(1).over(own).alias("start"),
         (pl.col("time") - pl.col("time").shift(1)).over(own).alias("took"),
     ).drop_nulls("from")
+    across = (pl.col("from") <= pl.col("place")) & (pl.col("place") < pl.col("to"))
+    second = (
+        steps.join(_seconds(seen, ways), on=own).filter(across).select(*own, "from", second=True).unique()
+    )
+    return steps.join(second, on=[*own, "from"], how="left", maintain_order="left").with_columns(
+        pl.col("second").fill_null(value=False)
+    )
+
+
+def _seconds(seen: pl.DataFrame, ways: Sequence[Way]) -> pl.DataFrame:
+    """The meetings of each way and message to which a copy on another way came first: columns way, sequence, place."""
+    met = _meetings(ways).join(seen.select("way", "sequence").unique(), on="way")
+    came = met.join(seen, on=["way", "sequence", "place"], how="left")
+    first = pl.col("time").min().over("meeting", "sequence")
+    return came.filter(pl.col("time").fill_null(2**63 - 1) > first).select("way", "sequence", "place")
 
 
 def usual_steps(
@@ -228,7 +263,7 @@ def usual_steps(
         if unseen:
             only = pl.col("flow").is_in(unseen) & ~pl.col("warm_up") & (every == 0)
             records = pl.concat([records, read_columns(path, COLUMNS, only, most=SAMPLED_RECORDS)])
-    table = _of_first_copies(ladders(one_clock(records), ways), ways)
+    table = ladders(one_clock(records), ways).filter(~pl.col("second"))
     return {
         (way.number, int(start), int(end)): (float(took), int(n))
         for way in ways
@@ -250,28 +285,6 @@ def _usual_of(table: pl.DataFrame, median: float | None) -> pl.DataFrame:
     return table.group_by("from", "to").agg(took, pl.len().alias("n"))
 
 
-def _of_first_copies(table: pl.DataFrame, ways: Sequence[Way]) -> pl.DataFrame:
-    """The rows without steps behind the wire of the second copy: the host did these for the first."""
-    places = pl.DataFrame(
-        [(way.number, way.flow.id, way.flow.receiver, _wire(way)) for way in ways if len(way.flow.ways) > 1],
-        schema={"way": pl.Int64, "flow": pl.Int64, "receiver": pl.Int64, "wire": pl.Int64},
-        orient="row",
-    )
-    if places.is_empty():
-        return table
-    table = table.join(places, on="way", how="left")
-    came = (pl.col("start") + pl.col("took")).filter(pl.col("to") == pl.col("wire")).min()
-    message = ["flow", "receiver", "sequence"]
-    table = table.with_columns(own=came.over("way", "sequence"), first=came.over(message))
-    behind = pl.col("wire").is_not_null() & (pl.col("from") >= pl.col("wire"))
-    return table.filter(~behind | (pl.col("own") == pl.col("first")).fill_null(True))
-
-
-def _wire(way: Way) -> int:
-    """The place of a way's `wire-receive` at the destination."""
-    return next((k for k, rung in enumerate(way.rungs) if rung.point == "wire-receive"), len(way.rungs))
-
-
 def steps_of(
     rows: pl.DataFrame,
     ways: Sequence[Way],
@@ -288,34 +301,30 @@ def steps_of(
     for way in ways:
         mine = rows.filter(pl.col("way") == way.number)
         if mine.height:
-            reached = max(mine["to"].to_list())
-            arrived = mine.filter(pl.col("to") == _wire(way))
-            # Both routes end at one application: the wire shows which copy arrived.
-            at = min(
-                (start + took for start, took in arrived.select("start", "took").iter_rows()), default=2**63
-            )
-            candidates.append((-reached, at, way.number, mine, way))
+            own = mine.filter(~pl.col("second"))
+            candidates.append((mine.height - own.height, -max(mine["to"].to_list()), way.number, own, way))
     if not candidates:
         return (), 0.0
     _, _, _, mine, way = min(candidates, key=lambda entry: entry[:3])
     found = []
-    for _, _, start, end, begun, took in mine.select(
-        "way", "sequence", "from", "to", "start", "took"
-    ).iter_rows():
+    for start, end, begun, took in mine.select("from", "to", "start", "took").iter_rows():
         kind, title, node, port = _named(way.rungs[start], way.rungs[end], campaign)
         normal, n = usual.get((way.number, start, end), (None, 0))
         ends = (campaign.network.nodes[way.rungs[place].node].name for place in (start, end))
         found.append(
             Step(kind, title, node, port, begun / 1e3, took / 1e3, normal, n, clocks.apart_ns(*ends))
         )
-    totals = {other.number: _total(other, usual) for other in ways}
-    known = [total for total in totals.values() if total is not None]
-    mine_usually = totals[way.number]
-    return tuple(found), mine_usually - min(known) if mine_usually is not None else 0.0
+    usually = _total(way, usual)
+    if usually is None:
+        return tuple(found), 0.0
+    totals = [total for other in ways if (total := _total(other, usual)) is not None]
+    # Ways of which usual times end sooner, as those whose copy never came first, are not shorter.
+    return tuple(found), usually[1] - min(time for left, time in totals if left <= usually[0])
 
 
-def _total(way: Way, usual: Mapping[tuple[int, int, int], tuple[float, int]]) -> float | None:
-    """The usual sum of the steps of a route, ns, on the path of most messages; None if none is known."""
+def _total(way: Way, usual: Mapping[tuple[int, int, int], tuple[float, int]]) -> tuple[int, float] | None:
+    """The usual sum of the steps of a route, ns, on the path of most messages, after the number of rungs that it
+    does not reach; None if none is known."""
     onward: dict[int, tuple[int, int, float]] = {}
     for (number, start, end), (median, n) in usual.items():
         if number == way.number and (start not in onward or n > onward[start][0]):
@@ -326,7 +335,7 @@ def _total(way: Way, usual: Mapping[tuple[int, int, int], tuple[float, int]]) ->
     while place in onward:
         _, place, median = onward[place]
         total += median
-    return total
+    return len(way.rungs) - 1 - place, total
 
 
 def _named(start: Rung, end: Rung, campaign: CampaignPlan) -> tuple[str, str, int, int | None]:

@@ -142,8 +142,9 @@ def cause_of(
             "excess is no time on the way" + _known(events)
         )
     if detour >= HALF * excess:
+        way = "network" if flow.both_networks else "path"
         return "copy", (
-            f"it came by the network that usually takes {duration(detour, 3)} longer, as its copy on the other did "
+            f"it came by the {way} that usually takes {duration(detour, 3)} longer, as its copy on the other did "
             "not come first" + _known(events)
         )
     top = max(steps, key=lambda step: step.excess, default=None)
@@ -236,10 +237,15 @@ def _known(events: Sequence[Event]) -> str:
     return f" ({who} says: {listed}{more})"
 
 
+def message_name(sequence: int) -> str:
+    """What a message is called at the beginning of a sentence."""
+    return f"Message {sequence}"
+
+
 def message_sentence(sequence: int, value: float, excess: float, rest: str, mode: int | None) -> str:
     """One worst message."""
     within = f", in a band of recurring mode {mode + 1}" if mode is not None else ""
-    return f"Message {sequence} took {duration(value, 3)}" + (
+    return f"{message_name(sequence)} took {duration(value, 3)}" + (
         f", {duration(excess, 3)} more than the median{within}: {rest}."
         if excess >= LEAST_NS
         else f", {rest}."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich import box
 from rich.console import Console
 from rich.markup import escape
@@ -9,10 +11,10 @@ from rich.table import Table
 
 from wiregauge.measures.definitions.units import duration
 from wiregauge.measures.explaining.explanation import Explanation, FlowExplained, WorstMessage
-from wiregauge.measures.explaining.sentences import took_text
+from wiregauge.measures.explaining.sentences import message_name, took_text
 
 SHOWN = 3
-"""Number of worst messages per flow that are printed; all are in JSON."""
+"""Number of findings on the worst messages of a flow that are printed, and of messages named in each."""
 
 
 def explain_text(explanation: Explanation, console: Console) -> None:
@@ -37,12 +39,32 @@ def _flow(found: FlowExplained, console: Console) -> None:
     late = [message for message in found.worst if message.excess > 0]
     if found.worst and not late:
         console.print("  - No message took longer than the median.")
-    for message in late[:SHOWN]:
-        console.print(f"  - {escape(message.sentence)}", soft_wrap=True)
-    if len(late) > SHOWN:
-        console.print(f"  [dim]… {len(late) - SHOWN} more of the worst are in --json and in the report[/]")
+    findings = _by_finding(late)
+    for finding, numbers in list(findings.items())[:SHOWN]:
+        console.print(f"  - {escape(_named(numbers))} {escape(finding)}", soft_wrap=True)
+    left = sum(len(numbers) for numbers in list(findings.values())[SHOWN:])
+    if left:
+        console.print(f"  [dim]… {left} more of the worst are in --json and in the report[/]")
     if late and late[0].steps:
         console.print(_ladder(found.worst[0]))
+
+
+def _by_finding(worst: Sequence[WorstMessage]) -> dict[str, list[int]]:
+    """The numbers of the messages of which the same is said, by what is said: the worst first."""
+    found: dict[str, list[int]] = {}
+    for message in worst:
+        found.setdefault(message.sentence.removeprefix(message_name(message.sequence)).strip(), []).append(
+            message.sequence
+        )
+    return found
+
+
+def _named(numbers: Sequence[int]) -> str:
+    if len(numbers) == 1:
+        return message_name(numbers[0])
+    listed = ", ".join(map(str, numbers[:SHOWN]))
+    more = f" and {len(numbers) - SHOWN} more" if len(numbers) > SHOWN else ""
+    return f"Messages {listed}{more}"
 
 
 def _ladder(message: WorstMessage) -> Table:
