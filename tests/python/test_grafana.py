@@ -21,8 +21,8 @@ from synthetic import Recipe, make
 from test_export import LIMITS
 from wiregauge import export, results
 from wiregauge.export import Choice
+from wiregauge.records.live import FlowNow, RunNow
 from wiregauge.runner.live.endpoint import _Collector
-from wiregauge.runner.live.figures import FlowNow, RunNow
 
 FILE = Path(__file__).resolve().parents[2] / "examples" / "monitoring" / "grafana.json"
 METRIC = re.compile(r"\bwiregauge_\w+")

@@ -21,12 +21,13 @@ from wiregauge.cli.livetable import MOST_ROWS, live_table, live_text
 from wiregauge.config import load
 from wiregauge.plan import Campaign
 from wiregauge.plan.quantity import QuantityError
+from wiregauge.records.live import FlowNow, RunNow
 from wiregauge.records.reported import RunEntry
 from wiregauge.runner import BenchError
 from wiregauge.runner.live.alarms import MEASURES, MOST_KEPT, AlarmError, AlarmExit, AlarmLimit, Alarms
 from wiregauge.runner.live.disk import DiskBound, DiskExit, needed_bytes, room, size_of
 from wiregauge.runner.live.endpoint import Endpoint, EndpointError, address_of
-from wiregauge.runner.live.figures import Figures, FlowNow, RunNow, bucket_end_ns
+from wiregauge.runner.live.figures import Figures, bucket_end_ns
 from wiregauge.runner.live.hook import Hook
 from wiregauge.runner.live.monitor import AlarmMonitor
 from wiregauge.runner.rpc import agent_pb2 as pb

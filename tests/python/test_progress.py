@@ -21,8 +21,8 @@ from wiregauge import measures
 from wiregauge.cli import app, progress
 from wiregauge.cli.progress import EVERY_S, LASTS_S, MOST_TOLD, Countdown, ProgressView, Work
 from wiregauge.cli.whole import AFTER_RUNS, Whole
+from wiregauge.records.live import FlowNow, RunNow
 from wiregauge.records.reported import AgentReport, RunEntry, TaskReport
-from wiregauge.runner.live.figures import FlowNow, RunNow
 
 
 class Clock:

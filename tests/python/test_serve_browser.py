@@ -14,8 +14,10 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import ConsoleMessage, Page, Request, Response, expect, sync_playwright
 
+from going import Going
 from test_serve import TEST
 from wiregauge.records import read_notes
+from wiregauge.records.live import STOP
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 PATIENCE_MS = 90_000
@@ -213,10 +215,59 @@ def test_a_new_run_appears_by_itself(walk: Walk) -> None:
     expect(page.get_by_role("link", name="later", exact=True)).to_have_count(0)
 
 
+def test_a_run_is_watched_and_stopped(walk: Walk) -> None:
+    page = walk.page
+    going = Going(walk.folder / "going", "<b>under way</b>")
+    try:
+        going.second()
+        page.goto(walk.base)
+        page.get_by_role("link", name="going", exact=True).click()
+        expect(page.get_by_role("heading", name="<b>under way</b>")).to_be_visible()
+        expect(page.locator("#state")).to_contain_text("25 % done")
+        expect(page.locator("#flows tbody tr")).to_have_count(1)
+        expect(page.locator("#limits")).to_contain_text("kept so far")
+        expect(page.locator("#told li")).to_have_count(0)
+        going.state.told("alarm at 2 s: <i>flow 10</i>")
+        going.second(greatest_ns=3e6, lost=2, share=0.5)
+        expect(page.locator("#state")).to_contain_text("50 % done")
+        expect(page.locator("#limits tr.beyond")).to_contain_text("beyond it: flow 10")
+        expect(page.locator("#told li")).to_have_text("alarm at 2 s: <i>flow 10</i>")
+        expect(page.locator("svg.network .loses")).to_have_attribute("data-node", "sensor")
+        assert page.locator("#flows svg.course rect").count() == 3
+        page.locator("summary", has_text="Stop it").focus()
+        page.keyboard.press("Enter")
+        page.get_by_role("button", name="Yes, stop it now").click()
+        expect(page.locator("#state")).to_contain_text("It is asked to stop")
+        assert (going.directory.root / STOP).exists()
+        expect(page.get_by_text("Stop it", exact=True)).to_be_hidden()
+        going.end("interrupted")
+        expect(page.get_by_text("interrupted").first).to_be_visible()
+    finally:
+        going.release()
+        shutil.rmtree(going.directory.root)
+
+
+def test_a_run_that_goes_away_while_it_is_watched_is_told(walk: Walk) -> None:
+    going = Going(walk.folder / "away")
+    going.second()
+    walk.page.goto(walk.base)
+    walk.page.get_by_role("link", name="away", exact=True).click()
+    expect(walk.page.locator("#state")).to_contain_text("25 % done")
+    going.release()
+    shutil.rmtree(going.directory.root)
+    expect(walk.page.locator("#trouble")).to_contain_text("This run is gone")
+    # The browser itself writes that an answer was 404, once: nobody asks again.
+    assert [one for one in walk.troubles if "404" not in one] == []
+    assert len(walk.troubles) == 2
+    walk.troubles.clear()
+
+
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "dark")])
 def test_everybody_can_use_the_pages(served: tuple[str, Path], width: int, scheme: str) -> None:
     """Nothing that axe calls serious or critical, and no page wider than its window."""
-    base, _ = served
+    base, folder = served
+    going = Going(folder / "going")
+    going.second(lost=2)
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         # The checker is a script that the policy of the server would refuse.
@@ -229,11 +280,15 @@ def test_everybody_can_use_the_pages(served: tuple[str, Path], width: int, schem
         page.set_default_timeout(PATIENCE_MS)
         page.goto(base)
         run = page.get_by_role("link", name="one", exact=True).get_attribute("href")
-        for place in (base, f"{run}", f"{run}/zoom", f"{run}/report", f"{base}compare"):
+        expect(page.get_by_role("link", name="going", exact=True)).to_be_visible()
+        live = page.get_by_role("link", name="going", exact=True).get_attribute("href")
+        for place in (base, f"{live}", f"{run}", f"{run}/zoom", f"{run}/report", f"{base}compare"):
             page.goto(page.evaluate("place => new URL(place, location).href", place))
             if place.endswith("/zoom"):
                 page.locator(".worst button").first.click()
                 expect(page.locator("#story h2")).to_be_visible()
+            if place == live:
+                expect(page.locator("#flows tbody tr")).to_have_count(1)
             found = Axe().run(page, options={"iframes": False}).response["violations"]
             grave = [
                 (one["id"], one["nodes"][0]["html"])
@@ -243,3 +298,5 @@ def test_everybody_can_use_the_pages(served: tuple[str, Path], width: int, schem
             assert grave == [], place
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), place
         browser.close()
+    going.release()
+    shutil.rmtree(going.directory.root)

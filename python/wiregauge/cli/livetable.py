@@ -8,8 +8,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from wiregauge.records.live import FlowNow, RunNow
 from wiregauge.runner.live.alarms import duration_text
-from wiregauge.runner.live.figures import FlowNow, RunNow
 
 __all__ = ["MOST_ROWS", "live_table", "live_text"]
 

@@ -21,9 +21,10 @@ from wiregauge.cli.livetable import live_table, live_text
 from wiregauge.cli.whole import AFTER_RUNS, RUNNING, SIMULATING_S, Whole
 from wiregauge.plan import Run
 from wiregauge.records.counters import known
+from wiregauge.records.live import RunNow
 from wiregauge.records.reported import RunEntry
 from wiregauge.runner import Observer
-from wiregauge.runner.live.figures import RunNow
+from wiregauge.runner.live.state import planned_left_s
 from wiregauge.terminal import is_verbose, say
 
 Clock = Callable[[], float]
@@ -310,9 +311,8 @@ class ProgressView(Observer):
         if self._virtual_time:
             left = whole.left_s
             return _left(left) if left is not None and done > 0.0 else ""
-        spent = self._clock() - self._started
-        stretch = max(1.0, spent / done) if done > 1.0 else 1.0
-        return _left((total - done) * stretch + sum(self._then.values()))
+        left = planned_left_s(total, done, self._clock() - self._started)
+        return _left(left + sum(self._then.values()))
 
 
 def _numbers(indices: Sequence[int]) -> str:

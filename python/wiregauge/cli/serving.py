@@ -37,7 +37,8 @@ def serve(
     control: Annotated[
         bool,
         typer.Option(
-            "--control", help="Also let notes and tags be written; every address begins with a token then."
+            "--control",
+            help="Also let notes be written and runs be stopped; every address begins with a token then.",
         ),
     ] = False,
 ) -> None:

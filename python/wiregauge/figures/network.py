@@ -41,7 +41,7 @@ def network_figure(plan: CampaignPlan) -> Figure | None:
     network = plan.network
     if not network.nodes:
         return None
-    places = _places(network)
+    places = places_of(network)
     cut = {number for run in plan.runs for number in run.cut_links}
     two = any(link.network == "B" for link in network.links)
     rates = sorted({link.rate_bps for link in network.links})
@@ -156,7 +156,8 @@ def _neighbours(network: Network) -> dict[int, list[int]]:
     return neighbours
 
 
-def _places(network: Network) -> list[tuple[float, float]]:
+def places_of(network: Network) -> list[tuple[float, float]]:
+    """Where each node is drawn: x to the right, y up, about 1 between neighbours."""
     if any(link.network == "B" for link in network.links):
         return _two_networks(network)
     switches = [k for k, node in enumerate(network.nodes) if not node.is_end_system]

@@ -48,18 +48,21 @@ class ForeignFileError(OSError):
 
 
 @contextlib.contextmanager
-def whole(path: Path, *, replacing: bytes | None = b"") -> Iterator[Path]:
+def whole(path: Path, *, replacing: bytes | None = b"", is_synced: bool = True) -> Iterator[Path]:
     """A temporary path to write to. It becomes `path` when the block succeeds, and is removed when it does not.
 
     `replacing` says what may be replaced: `b""` any file, None none, other bytes a file with them in its first 4 or
-    last 16 KiB, as in files written by this program. Raises ForeignFileError for another, and OSError where the disk
-    refuses.
+    last 16 KiB, as in files written by this program. `is_synced` False, for a file that is replaced all the time and
+    may be empty after a crash of the machine, waits for no disk. Raises ForeignFileError for another file, and OSError
+    where the disk refuses.
     """
     _check(path, replacing)
     beside = _beside(path)
     try:
         yield beside
-        if replacing == b"":
+        if not is_synced:
+            beside.replace(path)
+        elif replacing == b"":
             put_in_place(beside, path)
         else:
             _sync(beside)
@@ -71,9 +74,11 @@ def whole(path: Path, *, replacing: bytes | None = b"") -> Iterator[Path]:
             beside.unlink(missing_ok=True)
 
 
-def write_whole(path: Path, content: bytes | str, *, replacing: bytes | None = b"") -> None:
+def write_whole(
+    path: Path, content: bytes | str, *, replacing: bytes | None = b"", is_synced: bool = True
+) -> None:
     """Writes `content` (text as UTF-8) atomically; see `whole`. Raises OSError."""
-    with whole(path, replacing=replacing) as beside:
+    with whole(path, replacing=replacing, is_synced=is_synced) as beside:
         beside.write_bytes(
             content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace")
         )

@@ -11,6 +11,7 @@ import msgspec
 from wiregauge import _native
 from wiregauge.plan.base import FlowId, NodeIndex, Picoseconds, Plan, Protocol, convert, written
 from wiregauge.plan.clusters import Cluster
+from wiregauge.plan.ethernet import HEADERS, IPV4_UDP, SHORTEST, TAG
 from wiregauge.plan.network import Attachment, Network, NetworkId, Switch, SwitchChange
 from wiregauge.plan.ptp import PtpDomain
 from wiregauge.plan.routes import Route
@@ -317,6 +318,13 @@ class Flow(Plan, frozen=True, kw_only=True, rename={"from_": "from"}):
     def ends(self) -> tuple[int, ...]:
         """The sender and the receivers."""
         return (self.from_, *self.receivers)
+
+    def frame_length(self, payload: int) -> int:
+        """Octets of a frame with so much payload, from destination address to frame check sequence, without R-TAG."""
+        inside = payload + (IPV4_UDP if self.protocol in ("udp", "be", "rc") else 0)
+        if self.virtual_link is not None and not self.virtual_link.number_within:
+            inside += 1
+        return max(inside + HEADERS + (TAG if self.vlan else 0), SHORTEST)
 
     def ways_to(self, receiver: int) -> tuple[tuple[int, ...], ...]:
         """The different paths to a receiver, as node numbers, on each network that leads there."""

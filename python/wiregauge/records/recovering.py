@@ -12,6 +12,7 @@ from wiregauge.records.directory import RunDirectory, utc_now
 from wiregauge.records.entry import new_simulated_entry, note_collected
 from wiregauge.records.errors import UnfinishedError, UnwritableError
 from wiregauge.records.integrity import describe
+from wiregauge.records.live import clear_live
 from wiregauge.records.processing import TRACKING, process_run, read_tracking, retrack_run
 from wiregauge.records.reported import RunEntry
 
@@ -118,6 +119,7 @@ def _finish(directory: RunDirectory) -> None:
         for entry in tracking["runs"]:  # killed between the last hash and the end of its spool
             shutil.rmtree(directory.spool(entry["index"]), ignore_errors=True)
     directory.save()
+    clear_live(directory.root)
     # Spools of cluster tasks, for which nobody waits any more.
     for left_over in (directory.root / "spool").glob("cluster-*"):
         shutil.rmtree(left_over, ignore_errors=True)

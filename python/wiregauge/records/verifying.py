@@ -19,6 +19,7 @@ from wiregauge.files import TEMPORARY, open_regular, read_regular
 from wiregauge.records.directory import RunDirectory
 from wiregauge.records.errors import DamagedError, RunDirectoryError
 from wiregauge.records.integrity import fault, sealed_digest
+from wiregauge.records.live import LIVE, STOP
 from wiregauge.records.lock import LOCK
 from wiregauge.records.notes import NOTES, read_notes
 
@@ -166,6 +167,8 @@ def _unlisted(directory: RunDirectory, listed: dict[str, Any]) -> Iterator[Findi
                 continue
             if name.startswith(TEMPORARY) or (name.startswith(".") and name.endswith(".partial")):
                 yield Finding(place, State.UNFINISHED, "its writer was killed; it may be removed")
+            elif place in (LIVE, STOP):
+                yield Finding(place, State.UNFINISHED, "the campaign goes on, or its testmaster was killed")
             elif top == "spool":
                 yield Finding(place, State.UNFINISHED, "was recorded, but not stored yet")
             elif place in _MADE_BY_READING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wiregauge.plan import Run
+from wiregauge.records.live import RunNow
 from wiregauge.records.reported import RunEntry
-from wiregauge.runner.live.figures import RunNow
 
-__all__ = ["Observer"]
+__all__ = ["Observer", "Several"]
 
 
 class Observer:
@@ -44,3 +44,47 @@ class Observer:
 
     def judging_ended(self) -> None:
         """Nothing follows; called however judging ended."""
+
+
+class Several(Observer):
+    """Tells several observers the same, in their order."""
+
+    def __init__(self, *observers: Observer) -> None:
+        self._observers = observers
+
+    def trial_began(self, runs: Sequence[Run], *, virtual_time: bool) -> None:
+        """See `Observer`."""
+        for one in self._observers:
+            one.trial_began(runs, virtual_time=virtual_time)
+
+    def run_began(self, position: int) -> None:
+        for one in self._observers:
+            one.run_began(position)
+
+    def run_progressed(self, position: int, share: float) -> None:
+        for one in self._observers:
+            one.run_progressed(position, share)
+
+    def run_measured(self, now: RunNow) -> None:
+        for one in self._observers:
+            one.run_measured(now)
+
+    def told(self, line: str) -> None:
+        for one in self._observers:
+            one.told(line)
+
+    def run_ended(self, position: int, entry: RunEntry) -> None:
+        for one in self._observers:
+            one.run_ended(position, entry)
+
+    def trial_ended(self) -> None:
+        for one in self._observers:
+            one.trial_ended()
+
+    def judging_began(self) -> None:
+        for one in self._observers:
+            one.judging_began()
+
+    def judging_ended(self) -> None:
+        for one in self._observers:
+            one.judging_ended()

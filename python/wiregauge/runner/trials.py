@@ -19,7 +19,8 @@ from wiregauge.records import RunDirectory, RunDirectoryError, resumed
 from wiregauge.records.directory import SCHEMA, utc_now
 from wiregauge.runner.bench import Bench, BenchError, Fact
 from wiregauge.runner.host_facts import host_facts
-from wiregauge.runner.observer import Observer
+from wiregauge.runner.live.state import LiveState
+from wiregauge.runner.observer import Observer, Several
 from wiregauge.runner.registry import bench_named
 from wiregauge.runner.stopping import Interrupted, stoppable
 
@@ -149,14 +150,15 @@ class Trials:
     def _execute(self, directory: RunDirectory) -> None:
         """Makes every run of the plan. The manifest has the final state."""
         manifest, bench = directory.manifest, self._bench
+        observer = Several(self._observer, LiveState(directory))
         with stoppable():
-            self._observer.trial_began(directory.plan.runs, virtual_time=bench.traits.virtual_time)
+            observer.trial_began(directory.plan.runs, virtual_time=bench.traits.virtual_time)
             try:
                 manifest["bench_facts"] = [
                     asdict(fact) for fact in (*bench.facts(directory.plan), *_resumptions(manifest))
                 ]
                 directory.save()
-                bench.run(directory, self._observer)
+                bench.run(directory, observer)
                 unfinished = [run.reason for run in directory.entries().values() if run.state != "complete"]
                 manifest["state"] = "failed" if unfinished else "complete"
                 manifest["reason"] = unfinished[0] if unfinished else None
@@ -167,7 +169,7 @@ class Trials:
             finally:
                 manifest["finished"] = utc_now()
                 directory.save()
-                self._observer.trial_ended()
+                observer.trial_ended()
 
     def _manifest(self, campaign: Campaign, file: str, loaded: Loaded) -> dict[str, Any]:
         """The manifest of a trial that is about to begin."""

@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from wiregauge.plan import Attachment, Campaign, Flow, Run, Send, Switch
-from wiregauge.plan.ethernet import GAP, HEADERS, IPV4_UDP, PREAMBLE, SHORTEST, TAG
+from wiregauge.plan.ethernet import GAP, PREAMBLE
 from wiregauge.plan.tsn import GateSchedule, HostTsn, PortSchedule, PortTsn
 from wiregauge.scheduling.checking import Fault
 from wiregauge.scheduling.host_times import receiving
@@ -254,7 +254,9 @@ class _Judge:
             phase = (self._run.warm_up + send.offset) % send.period
             first = next(iter(self._ways[flow.id]))
             for number, made in enumerate(range(phase, 2 * common, send.period)):
-                message = _Frame(flow, number, _length(flow, send), made, made >= common, varies=times.varies)
+                message = _Frame(
+                    flow, number, flow.frame_length(send.payload), made, made >= common, varies=times.varies
+                )
                 events.append((made + times.least, next(order), first, message))
         heapq.heapify(events)
         ready: dict[tuple[int, int, Attachment], int] = {}
@@ -490,11 +492,6 @@ class _Judge:
 def _plain(send: Send) -> bool:
     periodic = send.pattern is None or send.pattern.type == "periodic"
     return periodic and send.activity is None and send.replay is None and send.rate_limit_bps is None
-
-
-def _length(flow: Flow, send: Send) -> int:
-    inside = send.payload + (IPV4_UDP if flow.protocol in ("udp", "be") else 0)
-    return max(inside + HEADERS + (TAG if flow.vlan else 0), SHORTEST)
 
 
 def _time(octets: int, rate: int) -> int:

@@ -16,9 +16,11 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from wiregauge.records import RunDirectoryError
+from wiregauge.records.lock import is_locked
 from wiregauge.serve.access import Access
 from wiregauge.serve.comparisons import compare_page, compared_page
 from wiregauge.serve.index import Index, Listed
+from wiregauge.serve.live import live_now, live_page, stop
 from wiregauge.serve.messages import columns, message, messages_page, picture
 from wiregauge.serve.notes import back, form_of, notes_of, write_note
 from wiregauge.serve.opened import Opened, Shelf, flow_key
@@ -51,6 +53,8 @@ class Server:
             Route("/compare", self._compare),
             Route("/compare/page", self._compared),
             Route("/run/{key}", self._of_run(self._run)),
+            Route("/run/{key}/live", self._live),
+            Route("/run/{key}/stop", self._stop, methods=["POST"]),
             Route("/run/{key}/zoom", self._of_run(self._messages)),
             Route("/run/{key}/columns", self._of_run(columns)),
             Route("/run/{key}/message", self._of_run(message)),
@@ -99,6 +103,8 @@ class Server:
 
         def answer(request: Request) -> Response:
             listed = self._listed(request)
+            if listed.state == "running":
+                return live_page(request, listed, control=self._control)
             if not listed.readable:
                 return page(request, "unreadable.html.j2", listed=listed)
             return shown(request, listed, self.shelf.open(listed.path))
@@ -116,16 +122,28 @@ class Server:
             keys=keys,
             notes=notes,
             notes_trouble=trouble,
+            is_judged=is_locked(listed.path),
             control=self._control,
         )
+
+    def _live(self, request: Request) -> Response:
+        return live_now(self._listed(request))
+
+    async def _stop(self, request: Request) -> Response:
+        listed = self._listed(request)
+        self._check_control("stop it")
+        return await run_in_threadpool(stop, request, listed, await form_of(request))
+
+    def _check_control(self, what: str) -> None:
+        if not self._control:
+            raise HTTPException(403, f"This server only shows; start it with --control to {what}.")
 
     def _messages(self, request: Request, listed: Listed, opened: Opened) -> Response:
         return messages_page(request, listed, opened, control=self._control)
 
     async def _write_note(self, request: Request) -> Response:
         listed = self._listed(request)
-        if not self._control:
-            raise HTTPException(403, "This server only shows; start it with --control to write notes.")
+        self._check_control("write notes")
         form = await form_of(request)
         opened = await run_in_threadpool(self.shelf.open, listed.path)
         await run_in_threadpool(write_note, form, listed, opened)

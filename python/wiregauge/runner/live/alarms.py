@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 from wiregauge.files import nearest
 from wiregauge.plan import Run
 from wiregauge.plan.quantity import QuantityError, share, time_ns
-from wiregauge.runner.live.figures import FlowNow, RunNow
+from wiregauge.records.live import FlowNow, RunNow
 from wiregauge.runner.stopping import Interrupted
 
 __all__ = ["AlarmError", "AlarmExit", "AlarmLimit", "Alarms", "Incident"]

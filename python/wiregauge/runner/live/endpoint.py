@@ -21,8 +21,8 @@ from prometheus_client import CollectorRegistry, make_wsgi_app
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from wiregauge.records.live import FlowNow, RunNow
 from wiregauge.runner.bench import BenchError
-from wiregauge.runner.live.figures import FlowNow, RunNow
 
 __all__ = ["Endpoint", "EndpointError", "address_of"]
 

@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from wiregauge.plan import Run
+from wiregauge.records.live import FlowNow, RunNow
 
 if TYPE_CHECKING:
     from wiregauge.runner.rpc import agent_pb2 as pb
 
-__all__ = ["Figures", "FlowNow", "RunNow", "bucket_end_ns"]
+__all__ = ["Figures", "bucket_end_ns"]
 
 _LEAST_SETTLE_NS: Final = 1_000_000_000
 """How long a message may be under way before it counts as lost, ns; the drain of the test where that is longer."""
@@ -26,49 +27,6 @@ _REMEMBERED_NS: Final = 30_000_000_000
 _PARTS: Final = 16
 _LAST_BUCKET: Final = 639
 """Last bucket, for more than two hours; it includes all longer times."""
-
-
-@dataclass(frozen=True, slots=True)
-class FlowNow:
-    """A flow: counts since the run began, times of the last second; None where no message had one."""
-
-    flow: int
-    source: str
-    destination: str
-    measure: Literal["latency", "rtt"]
-    sent: int
-    received: int
-    lost: int
-    repeats: int
-    rate: float
-    """Messages that arrived in a second."""
-    measured: int
-    p50_ns: float | None
-    p99_ns: float | None
-    mean_ns: float | None
-    max_ns: float | None
-    late_ns: int
-    """The most that a message was sent late."""
-
-    @property
-    def label(self) -> str:
-        """The flow's number and ends."""
-        return f"flow {self.flow} ({self.source} → {self.destination})"
-
-
-@dataclass(frozen=True, slots=True)
-class RunNow:
-    """A run at one moment."""
-
-    position: int
-    index: int
-    seconds: float
-    """End of the time that the figures cover, s of the run."""
-    flows: tuple[FlowNow, ...]
-    left_out: int
-    """Flows without live figures, since an agent follows 256 at most."""
-    dropped: int
-    """Records that the instrument lost, which are in no figure."""
 
 
 @dataclass(slots=True)

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from wiregauge.plan import Run
+from wiregauge.records.live import RunNow
 from wiregauge.records.reported import RunEntry
 from wiregauge.runner.bench import BenchError
 from wiregauge.runner.live.alarms import MOST_KEPT, AlarmExit, AlarmLimit, Alarms, sentence
 from wiregauge.runner.live.disk import DiskBound, room
-from wiregauge.runner.live.figures import RunNow
 from wiregauge.runner.live.hook import Hook
 
 if TYPE_CHECKING:
