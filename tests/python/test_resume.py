@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from wiregauge.records.reported import RunEntry
 from wiregauge.records.verifying import State, verify
 from wiregauge.results import judge, show_json
 from wiregauge.runner import Observer
+from wiregauge.runner.benches import simulation
 from wiregauge.runner.stopping import Interrupted
 
 TEST = """<test xmlns="urn:wiregauge:test:2" name="cut-off" seed="7">
@@ -56,16 +58,38 @@ def figures(place: Path) -> list[Any]:
     return [(run["point"], run["flows"]) for run in json.loads(json.dumps(shown["runs"], default=str))]
 
 
-def test_a_resumed_campaign_equals_one_that_was_not_cut_off(tmp_path: Path, test_file: Path) -> None:
+@pytest.fixture
+def cut_off(tmp_path: Path, test_file: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A campaign stopped after its first run; its other runs do not end before, however slow this machine is."""
+    simulate_run = simulation.simulate_run
+
+    def first_alone(
+        directory: RunDirectory, position: int, watch: simulation.Watch
+    ) -> simulation.SimulatedRun | None:
+        try:
+            while position:
+                watch(None)
+                time.sleep(0.01)
+        except simulation.SimulationStopped:
+            return None
+        return simulate_run(directory, position, watch)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(simulation, "simulate_run", first_alone)
+        with runner.open(runner.SimulatorBench(jobs=1), observer=Stops(1)) as trials:
+            trials.run(test_file, tmp_path / "cut")
+    return tmp_path / "cut"
+
+
+def test_a_resumed_campaign_equals_one_that_was_not_cut_off(
+    tmp_path: Path, test_file: Path, cut_off: Path
+) -> None:
     with runner.open(runner.SimulatorBench(jobs=1)) as trials:
         trials.run(test_file, tmp_path / "whole")
-    with runner.open(runner.SimulatorBench(jobs=1), observer=Stops(1)) as trials:
-        trials.run(test_file, tmp_path / "cut")
-    cut = RunDirectory.open(tmp_path / "cut")
+    cut = RunDirectory.open(cut_off)
     missing = missing_runs(cut)
     assert cut.manifest["state"] == "interrupted"
-    assert missing
-    assert 0 not in missing
+    assert missing == [1, 2]
     with runner.open(runner.SimulatorBench(jobs=2)) as trials:
         trials.resume(tmp_path / "cut")
     directory = RunDirectory.open(tmp_path / "cut")
@@ -89,13 +113,11 @@ def test_what_is_whole_is_not_resumed_and_what_is_damaged_is_refused(tmp_path: P
             trials.resume(tmp_path / "whole")
 
 
-def test_an_interrupted_directory_that_was_never_begun_is_left_alone(tmp_path: Path, test_file: Path) -> None:
-    with runner.open(runner.SimulatorBench(jobs=1), observer=Stops(1)) as trials:
-        trials.run(test_file, tmp_path / "cut")
-    opened = resumed(tmp_path / "cut")
+def test_an_interrupted_directory_that_was_never_begun_is_left_alone(cut_off: Path) -> None:
+    opened = resumed(cut_off)
     try:
         with pytest.raises(RunDirectoryError, match="another process is working on it"):
-            RunDirectory.open(tmp_path / "cut").hold()
-        assert not recover(RunDirectory.open(tmp_path / "cut"))
+            RunDirectory.open(cut_off).hold()
+        assert not recover(RunDirectory.open(cut_off))
     finally:
         opened.close()

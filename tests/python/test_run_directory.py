@@ -227,16 +227,19 @@ def test_only_what_may_be_replaced_is(tmp_path: Path) -> None:
     assert listing(tmp_path) == {"page.html", "late"}
 
 
-def test_pages_and_figures_do_not_overwrite_what_is_not_theirs(tmp_path: Path) -> None:
-    place = stored.make(tmp_path / "r")
+def test_pages_and_figures_do_not_overwrite_what_is_not_theirs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    place = stored.make(tmp_path / "r", count=40)
     page = tmp_path / "page.html"
     page.write_text("somebody's")
 
     def command(*words: str) -> tuple[int, str]:
-        done = subprocess.run(
-            [*COMMAND, *words], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
-        )
-        return done.returncode, done.stderr
+        monkeypatch.setattr(sys, "argv", ["wiregauge", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return int(ended.value.code or 0), capsys.readouterr().err
 
     code, told = command("compare", str(place), str(place), "--out", "page.html")
     assert (code, page.read_text()) == (2, "somebody's")
