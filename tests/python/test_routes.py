@@ -9,7 +9,7 @@ import polars as pl
 
 from simulation import simulate
 from wiregauge.config import load
-from wiregauge.figures.network import _places
+from wiregauge.figures.network import places_of
 from wiregauge.runner.benches.capabilities import beyond_namespaces
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -63,7 +63,7 @@ def test_namespaces_carry_no_loop() -> None:
 
 def test_a_ring_is_drawn_as_one() -> None:
     network = load(EXAMPLES / "ring.xml").campaign.network
-    places = _places(network)
+    places = places_of(network)
     assert len(set(places)) == len(places)
     names = [node.name for node in network.nodes]
     north, east, south, west = (places[names.index(name)] for name in ("north", "east", "south", "west"))

@@ -288,7 +288,10 @@ def _print_item(console: ShownConsole, mark: str, name: str, seen: str, cure: st
 
 
 def _print_findings(
-    console: ShownConsole, findings: Sequence[Finding], wish: _Wish, title: str = "checks"
+    console: ShownConsole,
+    findings: Sequence[Finding],
+    wish: _Wish,
+    title: str = "checks of real frames (a simulation needs none of this)",
 ) -> None:
     console.print(f"[bold]{escape(title)}[/]", highlight=False)
     for one in findings:

@@ -42,17 +42,14 @@ MOST_TOLD: Final = 100
 
 
 def _messages_sent(run: Run, entry: RunEntry) -> int:
-    """Messages that a run sent, as the report counts them: without the warm-up, each for every receiver.
-
-    `entry` is the run's in the manifest.
-    """
-    receivers = {flow.id: len(flow.receivers) for flow in run.flows if not flow.exchange}
+    """Messages that a run sent, without the warm-up; `entry` is the run's in the manifest."""
+    own = {flow.id for flow in run.flows if not flow.exchange}
     warm_up = {send.flow: send.warm_up_count for send in run.sends}
     return sum(
-        max(known(task.done) - warm_up[task.flow], 0) * receivers[task.flow]
+        max(known(task.done) - warm_up[task.flow], 0)
         for report in entry.reports().values()
         for task in report.tasks_of("send")
-        if task.flow in receivers
+        if task.flow in own
     )
 
 
@@ -200,8 +197,7 @@ class ProgressView(Observer):
 
     def run_measured(self, now: RunNow) -> None:
         """Shows live figures, of a run that lasts."""
-        receivers = {flow.id: len(flow.receivers) for flow in self._runs[now.position].flows}
-        sent = sum(flow.sent * receivers[flow.flow] for flow in now.flows)
+        sent = sum(flow.sent for flow in now.flows)
         self._sent = f"{sent} messages sent" if sent and not now.left_out else ""
         if now.seconds < self._lasts_s:
             return

@@ -46,11 +46,9 @@ def headline(judgement: Judgement) -> str:
     if sent == 0 and not unseen:
         return f"No message was sent, {trust}."
     least = "at least " if any(flow.lost > flow.counts["lost"] for flow in seen) else ""
-    fate = (
-        f"{least}{lost} of {count_of(sent, 'message')} lost{_losers(seen)}"
-        if lost
-        else f"none of {sent} messages lost"
-    )
+    messages = _messages(judgement)
+    of_all = count_of(sent, "message") if messages == sent else f"{sent} deliveries to receivers"
+    fate = f"{least}{lost} of {of_all} lost{_losers(seen)}" if lost else f"none of {messages} messages lost"
     if open_ended:
         fate += f", of {open_ended}{' more' if least else ''} nobody can tell"
     if unseen:
@@ -73,6 +71,17 @@ def headline(judgement: Judgement) -> str:
     typical = f"median one-way latency {medians}, " if medians else ""
     steady = f"p99 {tails}, " if tails else ""
     return _sentence(f"{typical}{steady}at most {at_most}; {fate}, {trust}.")
+
+
+def _messages(judgement: Judgement) -> int:
+    """Messages sent of the flows whose losses are known, each once, however many receivers it has."""
+    most: dict[tuple[int, int], int] = {}
+    for number, point in enumerate(judgement.points):
+        for flow in point.flows:
+            if not flow.unseen:
+                key = number, flow.plan.id
+                most[key] = max(most.get(key, 0), flow.counts["sent"])
+    return sum(most.values())
 
 
 def _valid(judgement: Judgement) -> str:
@@ -136,7 +145,8 @@ def _sentence(text: str) -> str:
 def print_head(judgement: Judgement, console: Console) -> None:
     """Prints verdict and validity in a line, and the sentence that heads every report."""
     validity, verdict = judgement.validity.word, judgement.verdict
-    beside = f" [yellow]({escape(judgement.caveat)})[/]" if judgement.caveat else ""
+    why = judgement.caveat or ("the test has no limits" if verdict == "NONE" else "")
+    beside = f" [yellow]({escape(why)})[/]" if why else ""
     console.print(
         f"[bold]{escape(judgement.plan.name)}[/]  verdict [bold {_VERDICTS[verdict]}]{verdict}[/]{beside}  "
         f"validity [bold {_COLOURS[validity]}]{validity}[/]",
