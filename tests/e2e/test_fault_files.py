@@ -28,13 +28,15 @@ def run(wiregauge: Runner, folder: Path, name: str) -> tuple[int, dict[str, Any]
 
 def test_a_load_enters_the_network_or_is_not_graded_as_load(wiregauge: Runner, tmp_path: Path) -> None:
     """A driver's way for which the trial saw nothing arrive is not taken; what is graded is what the port saw."""
-    _, manifest, _ = run(wiregauge, tmp_path, "load-that-never-arrives.xml")
+    _, manifest, shown = run(wiregauge, tmp_path, "load-that-never-arrives.xml")
     (entry,) = manifest["runs"]
     (load,) = (stream for stream in entry["agents"]["e2"]["streams"] if stream["kind"] == "inject")
     port = entry["first_ports"]["e2"]
     assert port["port"] == "network:h2"
     assert port["received"] > 0, "some of the load entered the network"
-    assert port["received"] >= 0.5 * load["figures"]["offered"], (port, load)
+    # A machine that is busy lets less of it enter, and then the run says that this was not the load.
+    (graded,) = (check for check in shown["runs"][0]["checks"] if check["name"] == "offered-load")
+    assert port["received"] >= 0.5 * load["figures"]["offered"] or graded["grade"] == "invalid", (port, load)
     (trial,) = (trial for trial in entry["trials"] if trial["end_system"] == "e2")
     assert trial["succeeded"]
     assert trial["backend"] == load["backend"]
