@@ -70,6 +70,9 @@ def compare_captures(order_json: str, spool: str | PathLike[str]) -> str:
     JSON of how, and of what is left open. Raises NativeError.
     """
 
+def observe_captures(order_json: str) -> str:
+    """Reads captures of one place; JSON of their streams. Raises NativeError."""
+
 def retrack(
     network_json: str,
     run_json: str,

@@ -186,7 +186,7 @@ def test_a_cut_capture_gives_what_it_has_and_says_so(place: Path, wiregauge: Run
     [
         (("none.pcapng", "--out", "o"), "No such file"),
         (("t.txt", "--out", "o"), "neither pcapng nor pcap"),
-        (("empty.pcap", "--out", "o"), "no message of wiregauge"),
+        (("empty.pcap", "--out", "o"), "no Ethernet frame with a time"),
         (("t.txt", "--out", "o", "--rate", "fast"), "write a number and one of bit/s"),
         (("t.txt", "--out", "o", "--tap", "a=b"), "need --test"),
     ],

@@ -5,6 +5,7 @@
 //! - [`Reader`] reads pcapng and classic pcap of any byte order and resolution, and names what it cannot use.
 //! - [`taps`] makes records of the messages in captures.
 //! - [`passive`] compares two captures of anyone's traffic, taken before and after a device.
+//! - [`streams`] finds the streams of anyone's traffic in captures of one place, and keeps an account of each.
 //! - [`trace`] takes lengths and times of frames for a replay.
 //! - [`printable`] is how names of others are shown.
 //! - [`Timestamps`] says by what a frame was timestamped and which octet of it the timestamp belongs to.
@@ -24,6 +25,7 @@ pub mod passive;
 pub mod pcapng;
 mod printable;
 mod read;
+pub mod streams;
 pub mod taps;
 mod timestamps;
 mod trace;

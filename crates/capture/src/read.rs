@@ -1,13 +1,16 @@
 //! Reader of captures of any origin, as frames with times.
 //!
-//! Pcapng and classic pcap, either byte order, any resolution, several sections and interfaces. Whatever a file holds,
+//! Pcapng and classic pcap, either byte order, any resolution, several sections and interfaces, plain or gzip. Whatever a file holds,
 //! reading ends: with its end, or where it is cut or damaged. What cannot be used is named and counted, never skipped
 //! in silence. Memory: one buffer of the longest block, 16 MiB at most.
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::{self, Read};
+use std::fs::File;
+use std::io::{self, Read, Seek};
 use std::path::Path;
+
+use flate2::read::MultiGzDecoder;
 
 use pcap_parser::pcapng::{Block, InterfaceDescriptionBlock, OptionCode, PcapNGOption};
 use pcap_parser::traits::PcapReaderIterator;
@@ -20,6 +23,7 @@ use crate::{Direction, Timestamps, printable};
 
 /// Initial and greatest length of the buffer, bytes.
 const BUFFER: [usize; 2] = [256 << 10, 16 << 20];
+const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// Greatest number of interfaces of a file; with more it counts as damaged.
 const MOST_INTERFACES: usize = 1 << 16;
 const PICOS_PER_SECOND: u128 = 1_000_000_000_000;
@@ -232,8 +236,16 @@ impl Reader {
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         match open_regular(path) {
             Err(error) if error.kind() == io::ErrorKind::IsADirectory => Err(ReadError::Directory),
-            opened => Self::new(opened?),
+            opened => Self::plain_or_compressed(opened?),
         }
+    }
+
+    /// Reads a file that may be compressed by gzip (RFC 1952, 2.3.1), as Wireshark writes them.
+    fn plain_or_compressed(mut file: File) -> Result<Self, ReadError> {
+        let mut magic = [0; 2];
+        let taken = file.read(&mut magic)?;
+        file.rewind()?;
+        if magic[..taken] == GZIP { Self::new(MultiGzDecoder::new(file)) } else { Self::new(file) }
     }
 
     /// Reads a capture from any source.
@@ -283,13 +295,23 @@ impl Reader {
     /// The next Ethernet frame with a time; `None` at the end.
     pub fn next_packet(&mut self) -> Option<Packet<'_>> {
         let found = self.advance()?;
-        Some(Packet {
+        Some(self.packet(&found))
+    }
+
+    /// The next frame as [`next_packet`](Self::next_packet) gives it, with the interfaces found so far.
+    pub(crate) fn next_with_interfaces(&mut self) -> Option<(Packet<'_>, &[Interface])> {
+        let found = self.advance()?;
+        Some((self.packet(&found), &self.interfaces))
+    }
+
+    fn packet(&self, found: &Found) -> Packet<'_> {
+        Packet {
             interface: found.interface,
             picos: found.picos,
             direction: found.direction,
             bytes: &self.bytes,
             length: found.length,
-        })
+        }
     }
 
     fn advance(&mut self) -> Option<Found> {

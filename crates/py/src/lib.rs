@@ -21,7 +21,7 @@ use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
 use wg_capture::taps::{self, Order};
-use wg_capture::{Files, passive};
+use wg_capture::{Files, passive, streams};
 use wg_plan::host_tsn::commands;
 use wg_plan::quantity::{self, Kind};
 use wg_plan::{Network, Run};
@@ -46,8 +46,8 @@ mod _native {
     #[pymodule_export]
     use super::{
         NativeError, bound_network, compare_captures, compile_plan, convert_network, label_table, language,
-        process_run, read_quantity, replay_run, retrack, simulate_offsets, simulate_run, store_beside,
-        take_captures, track_part, tsn_commands, version,
+        observe_captures, process_run, read_quantity, replay_run, retrack, simulate_offsets, simulate_run,
+        store_beside, take_captures, track_part, tsn_commands, version,
     };
 
     /// Version of the segments this program writes and reads.
@@ -246,6 +246,20 @@ fn compare_captures(py: Python<'_>, order_json: &str, spool: PathBuf) -> PyResul
         let compared =
             passive::compare(&order, &spool).map_err(|error| NativeError::new_err(error.to_string()))?;
         serde_json::to_string(&compared).map_err(|error| NativeError::new_err(error.to_string()))
+    })
+}
+
+/// Reads captures of one place and reports their streams.
+///
+/// `order_json` is `wg_capture::streams::Order`. Returns `wg_capture::streams::Observed` as JSON. Raises NativeError.
+#[pyfunction]
+fn observe_captures(py: Python<'_>, order_json: &str) -> PyResult<String> {
+    py.detach(|| {
+        let order: streams::Order = serde_json::from_str(order_json).map_err(|error| {
+            NativeError::new_err(format!("the order to observe captures is damaged: {error}"))
+        })?;
+        let observed = streams::observe(&order).map_err(|error| NativeError::new_err(error.to_string()))?;
+        serde_json::to_string(&observed).map_err(|error| NativeError::new_err(error.to_string()))
     })
 }
 

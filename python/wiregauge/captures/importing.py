@@ -29,7 +29,7 @@ from wiregauge.records.entry import new_entry
 from wiregauge.records.reported import AgentReport, RunEntry, TaskReport, TimestampKind
 from wiregauge.runner import Bench, Fact, Observer
 
-__all__ = ["CaptureError", "Captured", "Captures", "Comparison", "opened"]
+__all__ = ["CaptureError", "Captured", "Captures", "Comparison", "OnePlaceError", "opened"]
 
 _SIDES = 2
 """The number of captures for a comparison: one before the device and one behind it."""
@@ -37,6 +37,10 @@ _SIDES = 2
 
 class CaptureError(Exception):
     """The captures cannot be used as requested; the text says why and what to do."""
+
+
+class OnePlaceError(CaptureError):
+    """No message of ours in captures that need not be of before and behind a device: their streams can be reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +154,10 @@ def _taken(captured: Captured, order: Mapping[str, Any], beside: Path) -> dict[s
         taken: dict[str, Any] = json.loads(_native.take_captures(json.dumps(order), str(beside)))
         if "no_message" not in taken:
             return taken
-        if captured.test is not None or len(captured.files) > _SIDES:
+        if captured.test is not None:
             raise CaptureError(taken["no_message"])
+        if len(captured.files) != _SIDES:
+            raise OnePlaceError(taken["no_message"])
         try:
             return _compared(captured, order, beside)
         except _native.NativeError as error:

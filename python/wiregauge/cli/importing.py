@@ -1,16 +1,24 @@
-"""`import`: a run directory from captures: of messages of ours, or of anyone's frames before and after a device."""
+"""`import`: a directory from captures: of messages of ours, of anyone's frames before and after a device, or of the
+streams of one place.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from wiregauge.cli.options import meant
 from wiregauge.cli.shared import AsJson, load_test, show_judgement
-from wiregauge.terminal import BAD_INPUT, fail, put
+from wiregauge.cli.streaming import import_streams
+from wiregauge.terminal import BAD_INPUT, WITHIN, fail, put
+
+if TYPE_CHECKING:
+    from wiregauge.captures import Captured
+    from wiregauge.measures import Judgement
 
 
 class TimestampPoint(StrEnum):
@@ -37,7 +45,8 @@ def import_captures(
         list[Path],
         typer.Argument(
             metavar="CAPTURE...",
-            help="Captures (pcapng, pcap) of Wiregauge messages, or of any traffic, before and after a device.",
+            help="Captures (pcapng, pcap) of Wiregauge messages, or of any traffic: of one place, or before and after "
+            "a device.",
             show_default=False,
         ),
     ],
@@ -137,12 +146,18 @@ def import_captures(
         bool,
         typer.Option("--in-order", help="Matching frames: no frame overtakes another of its flow."),
     ] = False,
+    streams: Annotated[
+        bool,
+        typer.Option(
+            "--streams",
+            help="Report the streams of one place, whose captures these are, such as the files of a ring buffer; the "
+            "default for a single interface without Wiregauge messages.",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    from wiregauge import runner
-    from wiregauge.captures import Captured, CaptureError, Comparison, opened
-    from wiregauge.plan.quantity import QuantityError, rate_bps, time_ns
-    from wiregauge.results.passive_text import told
+    from wiregauge.captures import Captured, Comparison
+    from wiregauge.plan.quantity import QuantityError, rate_bps
 
     places = tap or []
     if test is None and (places or run is not None):
@@ -150,18 +165,18 @@ def import_captures(
     asked = passive or ignore is not None or max_residence is not None or clock_offset is not None or in_order
     if asked and test is not None:
         fail("--test judges Wiregauge messages; frames matched by their content belong to no test", BAD_INPUT)
+    if streams:
+        _refuse_beside_streams(test, asked, timestamp_point, rate, max_clock_offset)
+        raise typer.Exit(import_streams(captures, out, as_json=as_json) or WITHIN)
     wrong = [place for place in places if not all(place.partition("="))]
     if wrong:
         fail(f'--tap "{wrong[0]}": write NAME=NODE or NAME=NODE:PORT', BAD_INPUT)
-    line_bps, offset_ns = None, None
+    line_bps = None
     try:
         line_bps = rate_bps(rate) if rate is not None else None
     except QuantityError as error:
         fail(f"--rate {error}", BAD_INPUT)
-    try:
-        offset_ns = time_ns(max_clock_offset) if max_clock_offset is not None else None
-    except QuantityError as error:
-        fail(f"--max-clock-offset {error}", BAD_INPUT)
+    offset_ns = _time("--max-clock-offset", max_clock_offset)
     loaded = load_test(test) if test is not None else None
     if loaded is not None and run is None and len(loaded.campaign.runs) > 1:
         fail(f"{test} has {len(loaded.campaign.runs)} runs; say which was captured with --run N", BAD_INPUT)
@@ -188,17 +203,46 @@ def import_captures(
         rate_bps=line_bps,
         agree_ns=offset_ns,
     )
+    raise typer.Exit(_imported(captured, out, str(test or captures[0]), as_json=as_json))
+
+
+def _imported(captured: Captured, out: Path, file: str, *, as_json: bool) -> int:
+    """Imports a run, or the streams of one place where the captures hold no run; returns the exit code."""
+    from wiregauge import runner
+    from wiregauge.captures import CaptureError, OnePlaceError, opened
+    from wiregauge.results.passive_text import told
+
     troubles: list[str] = []
-    try:
+
+    def judged(captured: Captured) -> tuple[Judgement, list[str]]:
         with opened(captured, out) as (bench, taken), runner.open(bench, told=troubles.append) as trials:
-            judgement = trials.run(taken, out, file=str(test or captures[0]))
-            lines = [] if bench.compared is None or as_json else list(told(bench.compared))
+            judgement = trials.run(taken, out, file=file)
+            return judgement, [] if bench.compared is None or as_json else list(told(bench.compared))
+
+    try:
+        try:
+            judgement, lines = judged(captured)
+        except OnePlaceError:
+            code = import_streams(captured.files, out, as_json=as_json, unless_two=True)
+            if code is not None:
+                return code
+            judgement, lines = judged(replace(captured, comparison=replace(captured.comparison, asked=True)))
     except CaptureError as error:
         fail(str(error), BAD_INPUT)
     code = show_judgement(judgement, troubles, as_json=as_json, with_report=True)
     for line in lines:
         put(line)
-    raise typer.Exit(code)
+    return code
+
+
+def _refuse_beside_streams(*options: object) -> None:
+    """Refuses what has no effect on the streams of one place."""
+    if any(option not in (None, False) and option != [] for option in options):
+        fail(
+            "--streams reports what one place saw: leave out --test, --timestamp-point, --rate, --max-clock-offset and "
+            "the options of comparisons",
+            BAD_INPUT,
+        )
 
 
 def _fields(text: str | None) -> tuple[str, ...]:

@@ -4,4 +4,5 @@ mod bodies;
 mod foreign;
 mod round_trip;
 mod sections;
+mod streams;
 mod traces;
