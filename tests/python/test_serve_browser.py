@@ -262,6 +262,45 @@ def test_a_run_that_goes_away_while_it_is_watched_is_told(walk: Walk) -> None:
     walk.troubles.clear()
 
 
+def test_a_test_is_mended_stored_and_run(walk: Walk) -> None:
+    page, folder = walk.page, walk.folder / "edited"
+    folder.mkdir()
+    text = (walk.folder / "test.xml").read_text().replace('count="4000"', 'count="400"')
+    (folder / "mend.xml").write_text(text.replace('to="c"/><flow', 'to="x"/><flow'))
+    try:
+        page.goto(walk.base)
+        page.get_by_role("link", name="Tests", exact=True).click()
+        page.get_by_role("link", name="edited/mend.xml").click()
+        expect(page.locator("#checked")).to_contain_text("fault")
+        expect(page.get_by_role("button", name="Run the stored test")).to_be_disabled()
+        editor = page.get_by_label("The test")
+        editor.fill(text.replace("<faults>", "<faults><"))
+        # What may stand behind the cursor is offered, and put in by the keyboard alone.
+        at = editor.input_value().index("<faults><") + 9
+        editor.evaluate("(one, at) => one.setSelectionRange(at, at)", at)
+        editor.press("Control+ ")
+        page.keyboard.press("Escape")
+        expect(page.locator("#choices button", has_text="<loss>")).to_be_visible()
+        editor.press("Control+ ")
+        page.locator("#choices button", has_text="<duplicate>").press("Enter")
+        assert "<faults><duplicate" in editor.input_value()
+        expect(page.locator("#checked")).to_contain_text("line")
+        page.locator("#checked button").first.click()
+        editor.fill(text)
+        expect(page.locator("#checked")).to_contain_text("It can be run: 1 run")
+        expect(page.locator("#checked svg.network")).to_be_visible()
+        expect(page.get_by_text("not stored yet")).to_be_visible()
+        page.get_by_role("button", name="Store", exact=True).click()
+        expect(page.get_by_text("not stored yet")).to_have_count(0)
+        assert (folder / "mend.xml").read_text() == text
+        page.get_by_role("button", name="Run the stored test").click()
+        expect(page.get_by_role("heading", name="long and short")).to_be_visible()
+        expect(page.get_by_role("link", name="against time").first).to_be_visible()
+        expect(page.get_by_text("no limits").first).to_be_visible()
+    finally:
+        shutil.rmtree(folder)
+
+
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "dark")])
 def test_everybody_can_use_the_pages(served: tuple[str, Path], width: int, scheme: str) -> None:
     """Nothing that axe calls serious or critical, and no page wider than its window."""
@@ -282,9 +321,20 @@ def test_everybody_can_use_the_pages(served: tuple[str, Path], width: int, schem
         run = page.get_by_role("link", name="one", exact=True).get_attribute("href")
         expect(page.get_by_role("link", name="going", exact=True)).to_be_visible()
         live = page.get_by_role("link", name="going", exact=True).get_attribute("href")
-        for place in (base, f"{live}", f"{run}", f"{run}/zoom", f"{run}/report", f"{base}compare"):
+        page.goto(f"{base}tests")
+        test = page.get_by_role("link", name="test.xml", exact=True).get_attribute("href")
+        for place in (
+            base,
+            f"{live}",
+            f"{run}",
+            f"{run}/zoom",
+            f"{run}/report",
+            f"{base}compare",
+            f"{base}tests",
+            test,
+        ):
             page.goto(page.evaluate("place => new URL(place, location).href", place))
-            if place.endswith("/zoom"):
+            if place and place.endswith("/zoom"):
                 page.locator(".worst button").first.click()
                 expect(page.locator("#story h2")).to_be_visible()
             if place == live:

@@ -38,7 +38,7 @@ def serve(
         bool,
         typer.Option(
             "--control",
-            help="Also let notes be written and runs be stopped; every address begins with a token then.",
+            help="Also let tests be stored and run, runs be stopped, notes be written; every address has a token then.",
         ),
     ] = False,
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 
 from starlette.applications import Starlette
@@ -27,15 +27,17 @@ from wiregauge.serve.opened import Opened, Shelf, flow_key
 from wiregauge.serve.rendering import STATIC, page, static_file
 from wiregauge.serve.reports import framed, made_report, stored_report
 from wiregauge.serve.runs import runs_page
+from wiregauge.serve.tests import LONGEST_FORM, Tests, language
 from wiregauge.serve.work import Work
 
 __all__ = ["Server"]
 
 Shown = Callable[[Request, Listed, Opened], Response]
+Changed = Callable[[Request, Mapping[str, str]], Response]
 
 
 class Server:
-    """The pages of the runs below some folders; with `control`, which needs a token, notes can be written."""
+    """The pages of the runs below some folders; `control`, which needs a token, lets them change."""
 
     def __init__(
         self, folders: list[Path], *, port: int, token: str | None = None, control: bool = False
@@ -46,10 +48,18 @@ class Server:
         self.index = Index(folders)
         self.shelf = Shelf()
         self.work = Work()
+        self.tests = Tests(self.index)
         routes = [
             Route("/", self._runs),
             Route("/changes", self._changes),
             Route("/static/{name}", _static),
+            Route("/tests", self.tests.list_page),
+            Route("/tests/language", language),
+            Route("/test/{key}", self._test),
+            Route("/test/{key}", self._changed(self.tests.store, "store tests"), methods=["POST"]),
+            Route("/test/{key}/check", self._check_test, methods=["POST"]),
+            Route("/test/{key}/run", self._changed(self.tests.start, "run tests"), methods=["POST"]),
+            Route("/started/{number:int}", self.tests.started_page),
             Route("/compare", self._compare),
             Route("/compare/page", self._compared),
             Route("/run/{key}", self._of_run(self._run)),
@@ -114,6 +124,10 @@ class Server:
     def _run(self, request: Request, listed: Listed, opened: Opened) -> Response:
         keys = {(flow.id, flow.receiver): flow_key(flow) for run in opened.runs for flow in run.flows}
         notes, trouble = notes_of(opened)
+        if opened.measures and not listed.validity:
+            # It was judged since the last look.
+            self.index.look()
+            listed = self._listed(request)
         return page(
             request,
             "run.html.j2",
@@ -133,6 +147,21 @@ class Server:
         listed = self._listed(request)
         self._check_control("stop it")
         return await run_in_threadpool(stop, request, listed, await form_of(request))
+
+    def _test(self, request: Request) -> Response:
+        return self.tests.test_page(request, control=self._control)
+
+    async def _check_test(self, request: Request) -> Response:
+        return await run_in_threadpool(self.tests.check, request, await form_of(request, LONGEST_FORM))
+
+    def _changed(self, change: Changed, what: str) -> Callable[[Request], Awaitable[Response]]:
+        """An address that changes something, where the server may be controlled."""
+
+        async def answer(request: Request) -> Response:
+            self._check_control(what)
+            return await run_in_threadpool(change, request, await form_of(request, LONGEST_FORM))
+
+        return answer
 
     def _check_control(self, what: str) -> None:
         if not self._control:

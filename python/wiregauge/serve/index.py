@@ -32,7 +32,7 @@ from wiregauge.records import (
 )
 from wiregauge.records.lock import is_locked
 
-__all__ = ["Index", "Listed", "Stamp", "State", "stamp_of"]
+__all__ = ["Index", "Listed", "Stamp", "State", "folders_below", "key_of", "stamp_of"]
 
 State = Literal[
     "complete", "running", "interrupted", "failed", "killed", "damaged", "other version", "symbolic link"
@@ -167,7 +167,7 @@ class Index:
         known = self._known.get(path)
         if known is not None and known[0] == stamp and known[1].state not in ("running", "killed"):
             return known
-        key, name = _key(path), _name(folder, path)
+        key, name = key_of(path), _name(folder, path)
         if is_link:
             trouble = "is a symbolic link, and no link is followed: name the folder it leads to"
             return stamp, Listed(key, path, name, "symbolic link", trouble)
@@ -209,6 +209,24 @@ def _run_directories(folder: Path) -> Iterator[tuple[Path, bool]]:
                 continue
 
 
+def folders_below(folder: Path) -> Iterator[Path]:
+    """A folder and those below it that are no run directories; links are not followed."""
+    waiting = [(folder, 0)]
+    while waiting:
+        place, depth = waiting.pop()
+        if _has_manifest(place):
+            continue
+        yield place
+        try:
+            with os.scandir(place) as entries:
+                inside = [Path(one.path) for one in entries if one.is_dir(follow_symlinks=False)]
+        except OSError:
+            continue
+        if depth < DEEPEST:
+            below = sorted((one for one in inside if not one.name.startswith(".")), reverse=True)
+            waiting += [(one, depth + 1) for one in below]
+
+
 def _has_manifest(folder: Path) -> bool:
     try:
         return os.path.lexists(folder / MANIFEST)
@@ -225,7 +243,7 @@ def stamp_of(path: Path) -> tuple[int, int, int]:
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def _key(path: Path) -> str:
+def key_of(path: Path) -> str:
     """A name for addresses: readable, the same tomorrow, and of one directory only."""
     digest = hashlib.sha256(os.fsencode(path)).hexdigest()[:10]
     return f"{_NOT_IN_KEY.sub('-', path.name)[:40].strip('.-') or 'run'}-{digest}"

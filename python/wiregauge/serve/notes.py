@@ -22,13 +22,13 @@ LONGEST_FORM: Final = 64 << 10
 """Bytes of a form that is sent."""
 
 
-async def form_of(request: Request) -> Mapping[str, str]:
-    """The fields of a form. Raises HTTPException for one that is too long or none."""
+async def form_of(request: Request, most: int = LONGEST_FORM) -> Mapping[str, str]:
+    """The fields of a form of at most `most` bytes. Raises HTTPException for one that is too long or none."""
     sent = b""
     async for part in request.stream():
         sent += part
-        if len(sent) > LONGEST_FORM:
-            raise HTTPException(413, f"at most {LONGEST_FORM} bytes can be sent")
+        if len(sent) > most:
+            raise HTTPException(413, f"at most {most} bytes can be sent")
     try:
         return dict(parse_qsl(sent.decode(), keep_blank_values=True, max_num_fields=50))
     except ValueError:

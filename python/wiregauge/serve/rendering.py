@@ -22,6 +22,7 @@ STATIC: Final[Mapping[str, tuple[str, str, str]]] = {
     "uplot.css": ("wiregauge.serve", "vendor/uPlot.min.css", "text/css"),
     "uplot.js": ("wiregauge.serve", "vendor/uPlot.iife.min.js", "text/javascript"),
     "page.js": ("wiregauge.serve", "static/page.js", "text/javascript"),
+    "edit.js": ("wiregauge.serve", "static/edit.js", "text/javascript"),
     "live.js": ("wiregauge.serve", "static/live.js", "text/javascript"),
     "zoom.js": ("wiregauge.serve", "static/zoom.js", "text/javascript"),
 }
