@@ -28,6 +28,7 @@ PROGRAM: Any = typer.main.get_command(app)
 USAGE_ERROR: Any = typer.BadParameter.__base__
 OF_OTHERS = {
     "--now": "systemctl",
+    "--time-stamp-precision": "tcpdump",
     "--set-eee": "ethtool",
     "--set-mm": "ethtool",
     "--show-mm": "ethtool",
