@@ -367,3 +367,80 @@ def _beside(test: Test, draw: random.Random, flow: int, hosts: list[str]) -> Non
     test.send(flow, period=period, payload=f"{payload}B", offset=offset)
     for receiver in to:
         test.receive(flow, on=receiver)
+
+
+def phased(seed: int) -> str:
+    """The text of a random network of gates, senders in phase with them, and others.
+
+    Periods are few, so that gates and senders have a common cycle. Some clocks drift, or are ahead.
+    """
+    draw = random.Random(seed + 5_000_000)
+    test = Test(f"phased-{seed}", seed=seed, host="ideal")
+    cycle = draw.choice((500, 1000))
+    exact = draw.random() < 0.6
+    switches = [f"sw{k}" for k in range(draw.randint(1, 3))]
+    for name in switches:
+        test.switch(
+            name,
+            kind=draw.choice(("cots", "mixed-criticality")),
+            delay=draw.choice(("0ns", "3us")),
+            buffer="4MiB",
+            tsn=[_cyclic_gates(draw, cycle)],
+            clock=None if exact else _of_clock(draw),
+        )
+    hosts = [f"es{k}" for k in range(draw.randint(3, 6))]
+    for name in hosts:
+        late = Host(transmit="2us", send_wake_up="0%:1us 100%:9us", interface_delay="600ns")
+        gates = _cyclic_gates(draw, cycle)
+        own = HostTsn(classes=gates.classes, schedule=gates.schedules[0]) if draw.random() < 0.2 else None
+        host = late if draw.random() < 0.2 else None
+        test.end_system(name, host, tsn=own, clock=None if exact else _of_clock(draw))
+    for k in range(1, len(switches)):
+        test.link(switches[draw.randrange(k)], switches[k], rate="100Mbit/s", delay="700ns")
+    for name in hosts:
+        test.link(name, draw.choice(switches), rate=draw.choice(RATES))
+    for flow in range(1, draw.randint(4, 10)):
+        source, to = draw.sample(hosts, 2)
+        test.flow(
+            flow,
+            protocol=draw.choice(("raw", "be")),
+            from_=source,
+            to=to,
+            vlan=7,
+            priority=draw.randint(0, 7),
+        )
+        period = f"{draw.choice((cycle, cycle, 2 * cycle, 1500))}us"
+        offset = f"{draw.randint(0, 2 * cycle)}us"
+        burst = draw.choice((None, None, None, None, 2))
+        payload = f"{draw.choice((46, 100, 300, 700))}B"
+        test.send(flow, period=period, payload=payload, offset=offset, burst=burst).receive(flow)
+    if draw.random() < 0.3:
+        on, to = draw.sample(hosts, 2)
+        test.inject(on=on, to=to, load="3%", burst=draw.randint(1, 4), payload="1400B")
+    return test.timing(warm_up=draw.choice(("0s", "4300us")), duration="40ms").to_xml()
+
+
+def _of_clock(draw: random.Random) -> Clock | None:
+    return draw.choice(
+        (
+            None,
+            Clock(drift=draw.choice(("80ppm", "-200ppm"))),
+            Clock(offset=draw.choice(("3us", "20us", "3ms"))),
+            Clock(granularity=draw.choice(("1us", "4us"))),
+        )
+    )
+
+
+def _cyclic_gates(draw: random.Random, cycle: int) -> SwitchTsn:
+    """Gates of three classes in a cycle, open alone or together."""
+    sets = draw.choice(
+        (("2", "1", "0"), ("2", "0 1"), ("2 1", "0 1", "1"), ("2", "0 1", "0 1 2"), ("0 1 2", "2", "0 1 2"))
+    )
+    cuts = sorted(draw.sample(range(60, cycle - 60, 20), len(sets) - 1))
+    lengths = [until - start for start, until in zip([0, *cuts], [*cuts, cycle], strict=True)]
+    entries = [GateEntry(f"{length}us", open=one) for length, one in zip(lengths, sets, strict=True)]
+    return SwitchTsn(
+        classes=[TrafficClass(0, "0 1"), TrafficClass(1, "2 3 4"), TrafficClass(2, "5 6 7")],
+        schedules=[GateSchedule(entries, base_time=f"{draw.randint(0, 900)}us")],
+        guard_band=draw.choice((None, None, None, "65us")),
+    )

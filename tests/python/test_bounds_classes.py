@@ -54,7 +54,7 @@ def network(tsn: SwitchTsn, flows: dict[int, tuple[int, int, str]], *, ascending
 def bound(test: Test, place: Path, method: str = "tfa") -> dict[str, Fraction | None]:
     file = place / "n.xml"
     file.write_text(test.to_xml(), encoding="utf-8")
-    answer = bounds.bound(bounds.read(file), method, multiplexing="fifo", grouping=False)
+    answer = bounds.bound(bounds.read(file), method, multiplexing="fifo", grouping=False, phases="any")
     return {
         flow.flow: None if (exact := flow.targets[0].delay_exact) is None else Fraction(exact)
         for flow in answer.flows

@@ -97,6 +97,7 @@ fn bounded(model: &Model, arithmetic: &str, grouping: bool) -> Answer {
         multiplexing: Some("fifo".to_owned()),
         grouping: Some(grouping),
         arithmetic: Some(arithmetic.to_owned()),
+        phases: None,
     };
     let choice = question.understood(model).unwrap_or_else(|refusal| panic!("{refusal:?}"));
     analyse(model, choice).unwrap_or_else(|refusal| panic!("{refusal:?}"))

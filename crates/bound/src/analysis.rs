@@ -11,6 +11,7 @@ use crate::method::{Choice, Method};
 use crate::model::{Model, Multiplexing, Scheduled, problem};
 use crate::nodes::Layout;
 use crate::number::{Enclosure, Number};
+use crate::phases;
 use crate::plp::{self, Solver};
 use crate::question::Refusal;
 use crate::rational::Rational;
@@ -138,12 +139,14 @@ fn analysed<N: Number>(
         // For each server the part that bounds it best.
         ends = total_delays(model, &layout, &total);
     }
-    for (flow, ends) in model.flows.iter().zip(&mut ends) {
-        for (_, end) in flow.targets.iter().zip(ends).filter(|(target, _)| target.unbounded) {
-            *end = None;
-        }
-    }
-    let mut flows = flow_bounds(model, &layout, &ends, (choice.method == Method::Tfa).then_some(&total));
+    let phased = choice.uses_phases().then(|| phases::analyse(model, &layout, &total)).flatten();
+    known_ends(model, &mut ends, phased.as_ref());
+    let mut flows = flow_bounds(
+        model,
+        &layout,
+        &ends,
+        (choice.method == Method::Tfa).then_some((&total, phased.as_ref())),
+    );
     flows.extend(model.scheduled.iter().map(scheduled));
     let (arithmetic, grouping) = (
         if choice.rounded { "rounded" } else { "exact" },
@@ -166,13 +169,28 @@ fn analysed<N: Number>(
         grouping,
         packetizer: choice.settings.packetizer,
         arithmetic,
+        phases: if choice.phases { "known" } else { "any" },
         time_unit: model.unit.name(),
-        assumptions: assumptions(model, choice, &layout),
+        assumptions: assumptions(model, choice, &layout, phased.as_ref()),
         notes,
         flows,
         servers: server_bounds(model, &layout, &total, &loads),
         limits,
     })
+}
+
+/// Takes known instants into account, and targets that have no bound.
+fn known_ends<N: Number>(model: &Model, ends: &mut [Vec<Option<N>>], phased: Option<&phases::Known>) {
+    if let Some(known) = phased {
+        for (end, known) in ends.iter_mut().flatten().zip(known.ends.iter().flatten()) {
+            *end = knowledge::lesser(end.take(), known.as_ref().map(N::of));
+        }
+    }
+    for (flow, ends) in model.flows.iter().zip(ends) {
+        for (_, end) in flow.targets.iter().zip(ends).filter(|(target, _)| target.unbounded) {
+            *end = None;
+        }
+    }
 }
 
 /// Note for a network with bounds of flows but not of servers.
@@ -223,16 +241,18 @@ fn flow_bounds<N: Number>(
     model: &Model,
     layout: &Layout,
     ends: &[Vec<Option<N>>],
-    total: Option<&Total<N>>,
+    total: Option<(&Total<N>, Option<&phases::Known>)>,
 ) -> Vec<FlowBound> {
     let bound = |(index, flow): (usize, &crate::model::Flow)| {
         let targets = flow.targets.iter().zip(&ends[index]).map(|(target, delay)| {
             let path = flow.path(target.last);
-            let hops = total.map_or_else(Vec::new, |total| {
-                let node = |step: &usize| layout.hops[layout.first[index] + step].node;
-                path.iter()
-                    .filter_map(|step| total.bounds[node(step)].delay.as_ref().map(Number::upper))
-                    .collect()
+            let hops = total.map_or_else(Vec::new, |(total, phased)| {
+                let stay = |step: &usize| {
+                    let hop = layout.first[index] + step;
+                    let known = phased.and_then(|known| known.stays[hop].as_ref()).map(N::of);
+                    knowledge::lesser(total.bounds[layout.hops[hop].node].delay.clone(), known)
+                };
+                path.iter().filter_map(|step| stay(step).as_ref().map(Number::upper)).collect()
             });
             TargetBound {
                 target: target.name.clone(),

@@ -22,6 +22,8 @@ pub struct Answer {
     pub packetizer: bool,
     /// Arithmetic: `exact` or `rounded`.
     pub arithmetic: &'static str,
+    /// Phases of senders: `known` or `any`.
+    pub phases: &'static str,
     /// Unit of time: `s`, or `own`.
     pub time_unit: &'static str,
     /// Assumptions of the bounds.

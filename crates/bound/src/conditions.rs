@@ -8,11 +8,17 @@ use crate::method::Choice;
 use crate::model::{Model, Multiplexing, Place, Takes};
 use crate::nodes::Layout;
 use crate::number::Number;
+use crate::phases::Known;
 use crate::rational::Rational;
 use crate::rules::Rule;
 use crate::tfa::Total;
 
-pub(crate) fn assumptions(model: &Model, choice: Choice, layout: &Layout) -> Vec<String> {
+pub(crate) fn assumptions(
+    model: &Model,
+    choice: Choice,
+    layout: &Layout,
+    phased: Option<&Known>,
+) -> Vec<String> {
     let mut all = vec![
         "every flow keeps its arrival curve where it enters the network".to_owned(),
         "every server guarantees its service curve".to_owned(),
@@ -41,10 +47,16 @@ pub(crate) fn assumptions(model: &Model, choice: Choice, layout: &Layout) -> Vec
         );
     }
     if rules().any(|rule| matches!(rule, Rule::Gated(_))) {
-        all.push(
+        let known = phased.map_or(&[][..], |known| &known.flows);
+        all.push(if known.is_empty() {
             "gates keep their schedule by the port's clock; when they open beside other ports and senders is not used"
-                .to_owned(),
-        );
+                .to_owned()
+        } else {
+            format!(
+                "gates keep their schedule by the port's clock, and flows {} are sent at their offsets",
+                first_names(known)
+            )
+        });
     }
     if layout.nodes.iter().any(|node| !node.higher.is_empty()) {
         all.push("a frame of a higher class waits for at most one frame of a lower, the longest".to_owned());
@@ -129,11 +141,16 @@ pub(crate) fn dropped(model: &Model, place: &Place) -> String {
 }
 
 fn may_drop(place: &str, names: &[&str], why: &str) -> String {
-    let more = if names.len() > 20 { format!(" and {} more", names.len() - 20) } else { String::new() };
     format!(
-        "{place} may drop frames of flows {}{more}: {why}; delays are of what passes, and no limit of these flows is kept",
-        names.iter().take(20).copied().collect::<Vec<_>>().join(", ")
+        "{place} may drop frames of flows {}: {why}; delays are of what passes, and no limit of these flows is kept",
+        first_names(names)
     )
+}
+
+/// Names of flows, if there are many the first of them and the number of the others.
+fn first_names<S: AsRef<str>>(names: &[S]) -> String {
+    let more = if names.len() > 20 { format!(" and {} more", names.len() - 20) } else { String::new() };
+    format!("{}{more}", names.iter().take(20).map(AsRef::as_ref).collect::<Vec<_>>().join(", "))
 }
 
 /// Remarks about places that may drop frames of scheduled flows.

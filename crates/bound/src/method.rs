@@ -1,5 +1,6 @@
 //! Methods and settings of an analysis.
 
+use crate::model::Multiplexing;
 use crate::values::Settings;
 
 /// A method of analysis.
@@ -40,4 +41,13 @@ pub struct Choice {
     pub settings: Settings,
     /// Whether doubles rounded outward are used.
     pub rounded: bool,
+    /// Whether senders are known to send at their offsets; else their phases are any.
+    pub phases: bool,
+}
+
+impl Choice {
+    /// Whether known instants of senders and gates are used. They rest on the order of arrival.
+    pub(crate) fn uses_phases(self) -> bool {
+        self.phases && self.settings.multiplexing == Multiplexing::Fifo
+    }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use wg_plan::Diagnostic;
 
 use crate::curve::{Bucket, RateLatency};
+use crate::instants::{Course, Instants};
 use crate::openings::{Comes, Openings};
 use crate::rational::Rational;
 use crate::rules::{Fragments, Rule};
@@ -132,6 +133,10 @@ pub struct Server {
     pub reserved: Option<Reserved>,
     /// Rules of its classes beside strict priority.
     pub rules: BTreeMap<u8, Rule<Rational>>,
+    /// When the gates of its classes are open.
+    pub courses: BTreeMap<u8, Course>,
+    /// Whether frames leave before they have come completely.
+    pub cuts_through: bool,
     /// Preemptable classes, if there are any.
     pub fragments: Option<Fragments<Rational>>,
     /// Greatest number of bits that wait in order of arrival, by class, for buffers of known size, without the frame on
@@ -176,6 +181,8 @@ pub struct Flow {
     pub arrival: Vec<Bucket<Rational>>,
     /// Longest frame, in bits; zero if unknown.
     pub longest_frame: Rational,
+    /// When its messages are sent, if the plan says so.
+    pub sent: Option<Instants>,
     /// Path or tree: each step after the one before it.
     pub steps: Vec<Step>,
     /// Ends of the flow.
@@ -262,6 +269,7 @@ impl Flow {
             name: name.into(),
             arrival,
             longest_frame: Rational::ZERO,
+            sent: None,
             steps: Vec::new(),
             targets: Vec::new(),
             line: 0,
@@ -318,6 +326,8 @@ impl Server {
             capacity: None,
             reserved: None,
             rules: BTreeMap::new(),
+            courses: BTreeMap::new(),
+            cuts_through: false,
             fragments: None,
             buffers: BTreeMap::new(),
             line: 0,

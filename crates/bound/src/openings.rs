@@ -2,11 +2,11 @@
 
 use num_integer::Integer;
 
+use crate::instants::{picos_down, picos_up};
 use crate::rational::Rational;
 
 /// Greatest number of relative phases of senders and gates that are tried.
 const MOST_PHASES: i64 = 65_536;
-const PICOS_PER_SECOND: i128 = 1_000_000_000_000;
 
 /// Arrival times of a flow's frames at a gate: periodic instants, with a delay after each.
 #[derive(Clone, Debug)]
@@ -73,23 +73,13 @@ impl Openings {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "times of a run fit by far; what does not is no proof")]
-fn picos_down(time: &Rational) -> i128 {
-    (time * &Rational::integer(PICOS_PER_SECOND)).to_f64_down().floor() as i128
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "times of a run fit by far; what does not is no proof")]
-fn picos_up(time: &Rational) -> i128 {
-    (time * &Rational::integer(PICOS_PER_SECOND)).to_f64_up().ceil() as i128
-}
-
 #[cfg(test)]
 mod tests {
     use super::{Comes, Openings};
     use crate::rational::Rational;
 
     fn hold(entries: &[(bool, i64)], first: i64, period: i64, took: (i128, i128)) -> bool {
-        let picos = |time| Rational::new(time, super::PICOS_PER_SECOND);
+        let picos = |time| Rational::new(time, crate::instants::PICOS_PER_SECOND);
         let comes = Comes { at: (0, 0), first, period, least: picos(took.0), fixed: Rational::ZERO };
         Openings::new(7, entries.iter().copied()).hold(&comes, &picos(took.1))
     }

@@ -33,6 +33,9 @@ pub struct Question {
     /// Arithmetic: `exact` or `rounded`.
     #[serde(default)]
     pub arithmetic: Option<String>,
+    /// Phases of senders: `known` (their offsets) or `any`.
+    #[serde(default)]
+    pub phases: Option<String>,
 }
 
 /// Reason why there is no answer.
@@ -77,6 +80,14 @@ impl Question {
                 return Err(refuse("--arithmetic", &message, "exact or rounded", "choose one of them"));
             }
         };
+        let phases = match self.phases.as_deref() {
+            None | Some("known") => true,
+            Some("any") => false,
+            Some(other) => {
+                let message = format!("there is no \"{other}\" of phases");
+                return Err(refuse("--phases", &message, "known or any", "choose one of them"));
+            }
+        };
         if rounded && method == Method::Plp {
             return Err(refuse(
                 "--arithmetic",
@@ -96,7 +107,7 @@ impl Question {
             _ => Shift::LeftOver,
         };
         let settings = Settings { multiplexing, grouping, packetizer: model.wishes.packetizer, shift };
-        Ok(Choice { method, settings, rounded })
+        Ok(Choice { method, settings, rounded, phases })
     }
 }
 

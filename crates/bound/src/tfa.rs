@@ -82,7 +82,7 @@ pub(crate) fn analyse<N: Number>(
 }
 
 /// Exact values of shifts: the upper bound of enclosures.
-fn exact<N: Number>(shifts: &[Option<N>]) -> Vec<Option<Rational>> {
+pub(crate) fn exact<N: Number>(shifts: &[Option<N>]) -> Vec<Option<Rational>> {
     let value = |shift: &N| shift.exact().or_else(|| Rational::from_f64(shift.upper()));
     shifts.iter().map(|shift| shift.as_ref().and_then(value)).collect()
 }

@@ -199,7 +199,13 @@ class _Advising:
     def _total(self) -> Answer | None:
         grouping = self._answer.grouping == "on"
         try:
-            return bound(self._source, "tfa", multiplexing=self._answer.multiplexing, grouping=grouping)
+            return bound(
+                self._source,
+                "tfa",
+                multiplexing=self._answer.multiplexing,
+                grouping=grouping,
+                phases=self._answer.phases,
+            )
         except (TestError, NoAnswerError):
             return None
 
@@ -247,6 +253,7 @@ class _Advising:
                 multiplexing=self._answer.multiplexing,
                 grouping=self._answer.grouping == "on",
                 arithmetic=self._answer.arithmetic,
+                phases=self._answer.phases,
             )
         except (TestError, NoAnswerError):
             answer = None

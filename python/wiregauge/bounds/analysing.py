@@ -74,6 +74,8 @@ class Answer:
     multiplexing: str
     grouping: str
     arithmetic: str
+    phases: str
+    """`known`: senders send at their offsets; `any`: whenever they like."""
     time_unit: str
     assumptions: tuple[str, ...]
     notes: tuple[str, ...]
@@ -108,6 +110,7 @@ def bound(
     multiplexing: str | None = None,
     grouping: bool | None = None,
     arithmetic: str = "exact",
+    phases: str = "known",
 ) -> Answer:
     """Bounds a network; options that are not given are taken from its file.
 
@@ -119,6 +122,7 @@ def bound(
         "multiplexing": multiplexing,
         "grouping": grouping,
         "arithmetic": arithmetic,
+        "phases": phases,
     }
     solve = solved if method == "plp" else None
     reply: dict[str, Any] = json.loads(bound_network(source.as_json, json.dumps(question), solve))
@@ -160,7 +164,7 @@ def _decoded(answer: Mapping[str, Any]) -> Answer:
         ServerBound(server["server"], server["delay"], server["backlog_bits"], server["load"], server["rate"])
         for server in answer["servers"]
     )
-    said: Sequence[str] = ("name", "method", "multiplexing", "grouping", "arithmetic", "time_unit")
+    said: Sequence[str] = ("name", "method", "multiplexing", "grouping", "arithmetic", "phases", "time_unit")
     return Answer(
         **{key: answer[key] for key in said},
         assumptions=tuple(answer["assumptions"]),

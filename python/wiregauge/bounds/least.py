@@ -31,7 +31,7 @@ def least(source: Source, asked: Answer) -> list[Answer]:
         if asked.multiplexing == "arbitrary" and order == "fifo":
             continue
         try:
-            answers.append(bound(source, method, multiplexing=order, grouping=grouping))
+            answers.append(bound(source, method, multiplexing=order, grouping=grouping, phases=asked.phases))
         except (TestError, NoAnswerError):
             continue
     return answers

@@ -55,6 +55,13 @@ class Switch(StrEnum):
     OFF = "off"
 
 
+class Phases(StrEnum):
+    """What is known of when senders send."""
+
+    KNOWN = "known"
+    ANY = "any"
+
+
 class Arithmetic(StrEnum):
     """What is computed with."""
 
@@ -95,6 +102,13 @@ def bounds(
     arithmetic: Annotated[
         Arithmetic, typer.Option(help="Fractions, or doubles rounded outward, which are faster.")
     ] = Arithmetic.EXACT,
+    phases: Annotated[
+        Phases | None,
+        typer.Option(
+            help="Whether periodic messages that meet gates are sent at their offsets, or at any time.",
+            show_default="known, and any with --search",
+        ),
+    ] = None,
     run: Annotated[
         int | None,
         typer.Option(metavar="N", help=meant("--run"), show_default="every run", min=0),
@@ -173,6 +187,10 @@ def bounds(
     wrong or overloaded, 4 that it has no bound, or that a run of --against is INVALID.
     """
     _refuse_without_effect(search=search, advise=advise, seconds=seconds, seed=seed, out=out)
+    if search and phases is Phases.KNOWN:
+        fail(
+            "--search moves the offsets of senders, so --phases known has no meaning; leave it out", BAD_INPUT
+        )
     limit_s = _limit_s(seconds)
     if out is not None:
         check_out(out)
@@ -180,6 +198,7 @@ def bounds(
         "multiplexing": multiplexing.value if multiplexing else None,
         "grouping": None if grouping is None else grouping is Switch.ON,
         "arithmetic": arithmetic.value,
+        "phases": (phases or (Phases.ANY if search else Phases.KNOWN)).value,
     }
     with _refusals():
         found = _bounded(file, run, method.value, question, advise=advise)

@@ -10,6 +10,7 @@ mod drops;
 mod flows;
 mod loads;
 mod nodes;
+mod phases;
 mod scheduled;
 
 use std::borrow::Cow;
@@ -21,10 +22,10 @@ use wg_frame::time::Span;
 use wg_plan::wire::{frame_length, sized_as, wire_bits};
 use wg_plan::{Attachment, Bound, Diagnostic, Distribution, Flow as PlannedFlow, Network, NodeIndex, Run};
 
+use crate::instants::PICOS_PER_SECOND;
 use crate::model::{Limit, Model, Multiplexing, Wishes, problem};
 use crate::rational::Rational;
 
-const PER_SECOND: i128 = 1_000_000_000_000;
 /// Bytes on the line before a frame, and with the gap after it.
 const PREAMBLE: i128 = 8;
 const AROUND_FRAME: i128 = 20;
@@ -49,7 +50,7 @@ pub struct PlannedLimit {
 }
 
 fn seconds(span: Span) -> Rational {
-    Rational::new(i128::from(span.as_picos()), PER_SECOND)
+    Rational::new(i128::from(span.as_picos()), PICOS_PER_SECOND)
 }
 
 fn most(distribution: &Distribution) -> Rational {

@@ -296,7 +296,7 @@ fn open_in_any_time(
     Bucket { burst: &open * &(&Rational::ONE - &share), rate: share }
 }
 
-fn is_open(entry: &GateEntry, class: usize) -> bool {
+pub(super) fn is_open(entry: &GateEntry, class: usize) -> bool {
     entry.open.iter().any(|open| usize::from(*open) == class)
 }
 

@@ -14,7 +14,7 @@ use wg_plan::{
 
 use super::buffers::most_bits;
 use super::classes::rank;
-use super::{AROUND_FRAME, PREAMBLE, Reading, frame_bits, least, most, seconds};
+use super::{AROUND_FRAME, PREAMBLE, Reading, frame_bits, most, seconds};
 use crate::curve::Bucket;
 use crate::model::{Place, Takes};
 use crate::openings::{Comes, Openings};
@@ -299,7 +299,7 @@ impl Reading<'_> {
         let one = &self.model.flows[at.0];
         let path = one.path(at.1);
         let (_, before) = path.split_last()?;
-        let woken = &least(&self.host(planned.from).send_wake_up) + &self.read_cost(planned.from).0;
+        let woken = self.handed_over(planned, send).soonest;
         let mut fixed = &woken + &seconds(self.network.links[wire as usize].delay);
         let mut lines = Rational::ZERO;
         let bits = whole(8 * (self.lengths[at.0].0 + PREAMBLE));
@@ -445,7 +445,10 @@ impl Reading<'_> {
         let work = self.busy.get(&node).cloned().unwrap_or_default();
         let woken =
             &(&most(&self.host(node).send_wake_up) + &self.held_up(node, true)) + &self.read_cost(node).1;
-        &(&self.coarse(node) + &woken) + &work
+        let from = |flow| self.run.flows.iter().any(|planned| planned.id == flow && planned.from == node);
+        let own = self.run.sends.iter().filter(|send| from(send.flow));
+        let behind = own.map(|send| self.behind(node, send)).max().unwrap_or_default();
+        &(&(&self.coarse(node) + &behind) + &woken) + &work
     }
 
     fn sent_by(&self, node: NodeIndex) -> Vec<usize> {

@@ -145,9 +145,9 @@ impl Reading<'_> {
         // A latency begins with the application's call. Before it, the application had to wake up and wait for the
         // processor's work for other messages: that shifts its frames, which is jitter, and is no part of the latency.
         // After it, the processor works for this message alone, because it handles one after the other.
-        let work = self.busy.get(&flow.from).cloned().unwrap_or_default();
-        let jitter = &self.sending_varies(flow.from) + &work;
-        let ticks = self.coarse(flow.from);
+        let jitter = sends.iter().map(|send| self.handed_over(flow, send).varies).max().unwrap_or_default();
+        let behind = sends.iter().map(|send| self.behind(flow.from, send)).max().unwrap_or_default();
+        let ticks = &self.coarse(flow.from) + &behind;
         let costs = sends.iter().map(|send| self.transmit_cost(flow.from, flow.protocol, send.payload));
         let own = costs.max().unwrap_or_default();
         // A regulator delays a frame that comes within its BAG: by the jitter as well. It counts the BAG by the
@@ -158,6 +158,7 @@ impl Reading<'_> {
             (shaped, &jitter + &ticks)
         };
         let wait = &(&own + &seconds(host.interface_delay)) + &held;
+        bounded.sent = self.instants(flow, &sends);
         for route in &flow.routes {
             let Some(receiver) = route.receiver() else { continue };
             let suffix = self.suffix(flow, route);

@@ -32,7 +32,7 @@ impl Reading<'_> {
         let mut flow = Flow::new(name, vec![Bucket { burst, rate }]);
         flow.longest_frame = Rational::integer(bits);
         let stands_for = PlannedFlow::plain(0, Protocol::Udp, inject.route.clone());
-        let ticks = self.coarse(inject.on);
+        let ticks = &self.coarse(inject.on) + &self.ahead(inject.on, 0);
         let passages = self.passages(&stands_for, &inject.route.hops, (ticks.clone(), ticks));
         let target = self.name(inject.to).to_owned();
         let (end, reader) = self.arriving(&inject.route);

@@ -10,8 +10,8 @@ use wg_plan::{
 };
 
 use super::{
-    AROUND_FRAME, LONGEST_ADAPTIVE_SPACING, PER_SECOND, PREAMBLE, Reading, frame_bits, least, longest_bits,
-    most, seconds,
+    AROUND_FRAME, LONGEST_ADAPTIVE_SPACING, PICOS_PER_SECOND, PREAMBLE, Reading, frame_bits, least,
+    longest_bits, most, seconds,
 };
 use crate::curve::RateLatency;
 use crate::model::{Reserved, Server, problem};
@@ -92,6 +92,8 @@ impl Reading<'_> {
                     capacity: Some(&nominal * &fast),
                     reserved: None,
                     rules: self.rules(from),
+                    courses: self.courses(from),
+                    cuts_through: self.cuts_through(from.node),
                     fragments: self.fragments(from),
                     buffers: BTreeMap::new(),
                     line: 0,
@@ -100,13 +102,15 @@ impl Reading<'_> {
         }
     }
 
+    fn cuts_through(&self, node: NodeIndex) -> bool {
+        let kind = &self.network.nodes[usize::from(node)].kind;
+        matches!(kind, NodeKind::Switch(switch) if switch.forwarding_mode == ForwardingMode::CutThrough)
+    }
+
     /// A cut-through switch orders frames by their headers: others whose end comes later by up to the longest frame may
     /// precede.
     fn cut_through_latency(&self, from: Attachment, _to: Attachment) -> Rational {
-        let NodeKind::Switch(switch) = &self.network.nodes[usize::from(from.node)].kind else {
-            return Rational::ZERO;
-        };
-        if switch.forwarding_mode != ForwardingMode::CutThrough {
+        if !self.cuts_through(from.node) {
             return Rational::ZERO;
         }
         let at = |link: &&wg_plan::Link| link.ends.iter().any(|end| end.node == from.node);
@@ -125,7 +129,7 @@ impl Reading<'_> {
     }
 
     /// Processor time of a host for all frames that are due at once: a frame may wait for the others. Frames that are
-    /// due between two ticks of its clock count as due at once.
+    /// due between two ticks of its clock, or before the epoch by it, count as due at once.
     pub(super) fn count_processors(&mut self) {
         for send in &self.run.sends {
             let Some(flow) = self.run.flows.iter().find(|flow| flow.id == send.flow) else { continue };
@@ -137,8 +141,8 @@ impl Reading<'_> {
             let mut frames = Rational::integer(i128::from(frames));
             let period = seconds(send.period);
             if period.signum() > 0 {
-                frames =
-                    &frames + &(&(&frames / &period) * &(&self.coarse(flow.from) * &self.fast(flow.from)));
+                let behind = &self.coarse(flow.from) + &self.behind(flow.from, send);
+                frames = &frames + &(&(&frames / &period) * &(&behind * &self.fast(flow.from)));
             }
             let whole = &cost * &frames;
             let entry = self.busy.entry(flow.from).or_default();
@@ -282,7 +286,7 @@ impl Reading<'_> {
             most = most.max(drift.abs());
         }
         let length = self.run.warm_up + self.run.duration + self.run.drain;
-        let seconds = 1 + i128::from(length.as_picos()) / PER_SECOND;
+        let seconds = 1 + i128::from(length.as_picos()) / PICOS_PER_SECOND;
         let wandered = MOST_DEVIATIONS * i128::from(clock.wander_ppb) * seconds;
         Rational::new(1_000_000_000 + i128::from(most) + wandered, 1_000_000_000)
     }
@@ -295,6 +299,18 @@ impl Reading<'_> {
             return Rational::ZERO;
         }
         &seconds(granularity) / &slow
+    }
+
+    /// Greatest lateness at the epoch of a sender whose clock is ahead then: what was due by that clock comes at once.
+    pub(super) fn behind(&self, node: NodeIndex, send: &wg_plan::Send) -> Rational {
+        let before = i64::from(send.warm_up_count).saturating_mul(send.period.as_picos());
+        self.ahead(node, (self.run.warm_up + send.offset).as_picos().saturating_sub(before))
+    }
+
+    /// Time by which a node's clock is beyond an instant at the epoch.
+    pub(super) fn ahead(&self, node: NodeIndex, due: i64) -> Rational {
+        let ahead = self.network.nodes[usize::from(node)].clock.offset.as_picos().saturating_sub(due.max(0));
+        seconds(Span::from_picos(ahead.max(0)))
     }
 
     /// Greatest delay by events of a host for a sending or receiving thread.

@@ -33,11 +33,11 @@ pub(super) struct Course {
 }
 
 /// Time of handing a message over, after its due instant.
-struct HandedOver {
+pub(super) struct HandedOver {
     /// Least time.
-    soonest: Rational,
-    /// Variation: how much later another message may be.
-    varies: Rational,
+    pub(super) soonest: Rational,
+    /// Variation: how much later another message may be, but for the ticks of the clock.
+    pub(super) varies: Rational,
 }
 
 impl Reading<'_> {
@@ -57,12 +57,12 @@ impl Reading<'_> {
     }
 
     /// A working thread need not be woken: messages of other flows may make a call earlier, and later.
-    fn handed_over(&self, flow: &PlannedFlow, send: &Send) -> HandedOver {
+    pub(super) fn handed_over(&self, flow: &PlannedFlow, send: &Send) -> HandedOver {
         let own = self.transmit_cost(flow.from, flow.protocol, send.payload);
         let work = self.busy.get(&flow.from).cloned().unwrap_or_default();
         let others = (&work - &own).max(Rational::ZERO);
         let woken = &least(&self.host(flow.from).send_wake_up) + &self.read_cost(flow.from).0;
-        let varies = &(&self.sending_varies(flow.from) + &others) + &self.coarse(flow.from);
+        let varies = &self.sending_varies(flow.from) + &others;
         if others.is_zero() {
             return HandedOver { soonest: woken, varies };
         }
@@ -91,8 +91,11 @@ impl Reading<'_> {
         let period = seconds(schedule.period);
         let own = self.transmit_cost(flow.from, flow.protocol, send.payload);
         let (left, step) = self.left(flow, send, schedule);
-        let waits =
-            if left < self.handed_over(flow, send).varies { period } else { &(&left + &period) - &step };
+        let waits = if left < &self.handed_over(flow, send).varies + &self.coarse(flow.from) {
+            period
+        } else {
+            &(&left + &period) - &step
+        };
         let slow = &Rational::integer(2) - &self.fast(flow.from);
         &(&(&waits / &slow) + &own) + &self.coarse(flow.from)
     }
@@ -104,7 +107,7 @@ impl Reading<'_> {
         send: &Send,
         schedule: &TimeTriggered,
     ) -> Option<(String, String)> {
-        let varies = self.handed_over(flow, send).varies;
+        let varies = &self.handed_over(flow, send).varies + &self.coarse(flow.from);
         if seconds(send.period) >= &seconds(schedule.period) + &varies {
             return None;
         }
