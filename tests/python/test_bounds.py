@@ -192,8 +192,9 @@ def test_a_bound_begins_where_the_latency_does() -> None:
     """Before the application's call a host's wake-up and its work for others move a frame; they delay none after it."""
     # In ns, at 1 bit/ns. A message costs its host 2500 ns and 0.15 ns a byte.
     own, frame, period = Fraction("2720.8"), 12_304, 2_000_000
-    # The two flows of mac come that much closer: its wake-up, of 50 ns to 20 us, and its work for both.
-    jitter = 20_000 - 50 + 2 * own
+    # The two flows of mac come that much closer: its wake-up, of up to 20 us and of nothing while it works, and its
+    # work for the other.
+    jitter = 20_000 + own
     port = 2 * frame * (1 + jitter / period)
     # The interrupt, the reader's wake-up, and reading.
     reading = 1_000 + 40_000 + Fraction("2220.8")
