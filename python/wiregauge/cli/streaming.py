@@ -33,7 +33,10 @@ def import_streams(
 
 def is_of_streams(place: Path) -> bool:
     """Whether a directory holds streams of a place rather than a run."""
-    return (place / "streams.json").is_file() and not (place / "manifest.json").exists()
+    try:
+        return (place / "streams.json").is_file() and not (place / "manifest.json").exists()
+    except OSError:  # a name that no file can have
+        return False
 
 
 def show_directory(place: Path, *, as_json: bool) -> int:
