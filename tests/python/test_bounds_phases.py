@@ -162,3 +162,22 @@ def test_unknown_phases_give_the_bound_of_curves() -> None:
     delay = answer.flows[0].targets[0].delay
     assert delay is not None
     assert delay > 1e-3
+
+
+AHEAD = """<test xmlns="urn:wiregauge:test:2" name="ahead" seed="1">
+<network host="ideal"><end-system name="a"><clock offset="5ms"/></end-system>
+<end-system name="b"/><end-system name="z"/><switch name="s" buffer="1MiB"/>
+<link between="a s" rate="100Mbit/s"/><link between="b s" rate="100Mbit/s"/><link between="z s" rate="100Mbit/s"/>
+</network>
+<flows><flow id="1" protocol="raw" from="a" to="z"/><flow id="2" protocol="raw" from="b" to="z"/></flows>
+<tasks duration="20ms"><send flow="1" period="1ms" payload="1000B"/><receive flow="1"/>
+<send flow="2" period="1ms" payload="1000B"/><receive flow="2"/></tasks></test>"""
+
+
+def test_what_a_clock_ahead_makes_due_at_the_epoch_comes_at_once(tmp_path: Path) -> None:
+    """Six messages of flow 1 are sent together: without them its bound would be half of what is simulated."""
+    file = tmp_path / "ahead.xml"
+    file.write_text(AHEAD, encoding="utf-8")
+    found = shares(bounds.bound(bounds.read(file)), latencies(file, 0))
+    assert 0.8 < found["1", "z"] <= 1
+    assert found["2", "z"] <= 1

@@ -169,7 +169,7 @@ fn analysed<N: Number>(
         grouping,
         packetizer: choice.settings.packetizer,
         arithmetic,
-        phases: if choice.phases { "known" } else { "any" },
+        phases: if choice.has_known_phases { "known" } else { "any" },
         time_unit: model.unit.name(),
         assumptions: assumptions(model, choice, &layout, phased.as_ref()),
         notes,

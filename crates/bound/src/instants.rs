@@ -34,7 +34,7 @@ pub(crate) fn rounded(picos: f64) -> i128 {
 
 /// Instants at which the gate of a class is open, in true time since the epoch, ps.
 #[derive(Clone, Debug)]
-pub struct Course {
+pub struct GateTimes {
     /// Cycle time.
     pub cycle: i128,
     /// Openings in one cycle, ascending; the last may end in the next cycle.
@@ -73,7 +73,7 @@ pub(crate) struct Lost {
     pub gap: i128,
 }
 
-impl Course {
+impl GateTimes {
     /// A gate that never closes.
     pub(crate) fn always() -> Self {
         let open = vec![Opening { from: 0, until: 1, straddled: false }];

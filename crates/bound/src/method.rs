@@ -42,12 +42,12 @@ pub struct Choice {
     /// Whether doubles rounded outward are used.
     pub rounded: bool,
     /// Whether senders are known to send at their offsets; else their phases are any.
-    pub phases: bool,
+    pub has_known_phases: bool,
 }
 
 impl Choice {
     /// Whether known instants of senders and gates are used. They rest on the order of arrival.
     pub(crate) fn uses_phases(self) -> bool {
-        self.phases && self.settings.multiplexing == Multiplexing::Fifo
+        self.has_known_phases && self.settings.multiplexing == Multiplexing::Fifo
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use wg_plan::Diagnostic;
 
 use crate::curve::{Bucket, RateLatency};
-use crate::instants::{Course, Instants};
+use crate::instants::{GateTimes, Instants};
 use crate::openings::{Comes, Openings};
 use crate::rational::Rational;
 use crate::rules::{Fragments, Rule};
@@ -134,7 +134,7 @@ pub struct Server {
     /// Rules of its classes beside strict priority.
     pub rules: BTreeMap<u8, Rule<Rational>>,
     /// When the gates of its classes are open.
-    pub courses: BTreeMap<u8, Course>,
+    pub gate_times: BTreeMap<u8, GateTimes>,
     /// Whether frames leave before they have come completely.
     pub cuts_through: bool,
     /// Preemptable classes, if there are any.
@@ -326,7 +326,7 @@ impl Server {
             capacity: None,
             reserved: None,
             rules: BTreeMap::new(),
-            courses: BTreeMap::new(),
+            gate_times: BTreeMap::new(),
             cuts_through: false,
             fragments: None,
             buffers: BTreeMap::new(),

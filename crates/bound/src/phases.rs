@@ -22,7 +22,9 @@ use num_integer::Integer;
 
 use port::{Port, Timed, Traffic};
 
-use crate::instants::{Course, Curve, Lost, PICOS_PER_SECOND, Pattern, WHOLE, picos_down, picos_up, rounded};
+use crate::instants::{
+    Curve, GateTimes, Lost, PICOS_PER_SECOND, Pattern, WHOLE, picos_down, picos_up, rounded,
+};
 use crate::model::{Flow, Model, Server};
 use crate::nodes::Layout;
 use crate::number::Number;
@@ -50,7 +52,7 @@ fn is_known(model: &Model, flow: &Flow) -> bool {
     let gated = |step: &crate::model::Step| {
         let server = &model.servers[step.server];
         matches!(server.rules.get(&step.class), Some(Rule::Gated(_)))
-            && server.courses.get(&step.class).is_some_and(|course| !course.open.is_empty())
+            && server.gate_times.get(&step.class).is_some_and(|gate| !gate.open.is_empty())
     };
     flow.sent.is_some() && flow.steps.iter().any(gated)
 }
@@ -156,21 +158,21 @@ impl<'a> Analysis<'a> {
         }
         let bits = &self.flow(hop).longest_frame - &Rational::integer(GAP);
         let length = server.capacity.as_ref().map_or(0, |rate| picos_down(&(&bits / rate)).max(0));
-        let course = self.course(node);
+        let gate = self.gate(node);
         let delay = self.delays[node].as_ref().map(picos_up);
         let came = latest.map_or_else(|| came.clone(), |latest| came.over(latest.every));
         let mut frames = Vec::with_capacity(came.frames.len());
         for (index, (early, late)) in came.frames.iter().enumerate() {
             let known = latest.map(|latest| latest.frames[index].1);
             let bounded = delay.map(|delay| late + delay);
-            let least = course.as_ref().map_or(early + length, |course| course.earliest(*early, length));
+            let least = gate.as_ref().map_or(early + length, |gate| gate.earliest(*early, length));
             frames.push((least, known.into_iter().chain(bounded).min()?));
         }
         Some(Pattern { every: came.every, frames })
     }
 
     /// Instants of the gate of a node, always open without a rule; `None` for other rules.
-    fn course(&self, node: usize) -> Option<Course> {
+    fn gate(&self, node: usize) -> Option<GateTimes> {
         let (server, class) = (self.server(node), self.layout.nodes[node].class);
         let plain = server.reserved.is_none()
             && server.fragments.is_none()
@@ -181,8 +183,8 @@ impl<'a> Analysis<'a> {
             return None;
         }
         match server.rules.get(&class) {
-            None => Some(Course::always()),
-            Some(Rule::Gated(_)) => server.courses.get(&class).filter(|one| !one.open.is_empty()).cloned(),
+            None => Some(GateTimes::always()),
+            Some(Rule::Gated(_)) => server.gate_times.get(&class).filter(|one| !one.open.is_empty()).cloned(),
             Some(Rule::Shaped(_)) => None,
         }
     }
@@ -196,14 +198,14 @@ impl<'a> Analysis<'a> {
         if !self.hops_of(node).iter().any(|hop| self.came[*hop].is_some()) {
             return None;
         }
-        let course = self.course(node)?;
+        let gate = self.gate(node)?;
         let (server, class) = (self.server(node), self.layout.nodes[node].class);
         let rate = server.rate();
         let beside = |other: usize| match server.rules.get(&class) {
             Some(Rule::Gated(gates)) => gates.beside.contains(&self.layout.nodes[other].class),
             _ => true,
         };
-        let (mut every, mut frames) = (course.cycle, 0);
+        let (mut every, mut frames) = (gate.cycle, 0);
         let (mut own, mut hops) = (Traffic::default(), Vec::new());
         for hop in self.hops_of(node) {
             let length = self.length(hop, rate);
@@ -241,7 +243,7 @@ impl<'a> Analysis<'a> {
             others.flat_map(|other| self.hops_of(other)).map(|hop| self.length(hop, rate)).max().unwrap_or(0)
         };
         let below = longest(&|other| self.layout.nodes[other].class > class && beside(other));
-        let across = if course.overrun { longest(&|_| true) } else { below };
+        let across = if gate.overrun { longest(&|_| true) } else { below };
         let lost = Lost {
             at_start: across,
             at_opening: across,
@@ -249,7 +251,7 @@ impl<'a> Analysis<'a> {
             own: self.hops_of(node).into_iter().map(|hop| self.length(hop, rate)).max().unwrap_or(0),
             gap: picos_down(&(&Rational::integer(GAP) / server.capacity.as_ref()?)),
         };
-        let departures = Port { course: &course, lost, own, above, every }.departures()?;
+        let departures = Port { gate: &gate, lost, own, above, every }.departures()?;
         Some(hops.into_iter().zip(departures).collect())
     }
 

@@ -80,11 +80,11 @@ impl Question {
                 return Err(refuse("--arithmetic", &message, "exact or rounded", "choose one of them"));
             }
         };
-        let phases = match self.phases.as_deref() {
+        let has_known_phases = match self.phases.as_deref() {
             None | Some("known") => true,
             Some("any") => false,
             Some(other) => {
-                let message = format!("there is no \"{other}\" of phases");
+                let message = format!("phases cannot be \"{other}\"");
                 return Err(refuse("--phases", &message, "known or any", "choose one of them"));
             }
         };
@@ -107,7 +107,7 @@ impl Question {
             _ => Shift::LeftOver,
         };
         let settings = Settings { multiplexing, grouping, packetizer: model.wishes.packetizer, shift };
-        Ok(Choice { method, settings, rounded, phases })
+        Ok(Choice { method, settings, rounded, has_known_phases })
     }
 }
 

@@ -1,6 +1,6 @@
 //! One class of one port at known instants: its longest busy periods, and when each frame has left at the latest.
 
-use crate::instants::{Course, Curve, Lost, Pattern};
+use crate::instants::{Curve, GateTimes, Lost, Pattern};
 
 /// Greatest number of instants at which a busy period of a port is tried to begin.
 const MOST_STARTS: usize = 1_024;
@@ -34,7 +34,7 @@ impl Traffic {
 /// A class of a port.
 #[derive(Clone, Debug)]
 pub(crate) struct Port<'a> {
-    pub course: &'a Course,
+    pub gate: &'a GateTimes,
     pub lost: Lost,
     pub own: Traffic,
     pub above: Traffic,
@@ -49,7 +49,7 @@ impl Port<'_> {
         let mut end = start;
         loop {
             let all = work + self.above.within(since, end);
-            let next = self.course.served(start, all, self.lost, limit)?;
+            let next = self.gate.served(start, all, self.lost, limit)?;
             if next <= end {
                 return Some(end);
             }
@@ -68,7 +68,7 @@ impl Port<'_> {
             .collect();
         if !self.own.others.is_empty() || !self.above.others.is_empty() {
             found.extend((0..GRID).map(|part| part * self.every / GRID));
-            let edges = self.course.open.iter().flat_map(|one| [one.from, one.until]);
+            let edges = self.gate.open.iter().flat_map(|one| [one.from, one.until]);
             found.extend(edges.map(|edge| edge.rem_euclid(self.every)));
         }
         found.sort_unstable();

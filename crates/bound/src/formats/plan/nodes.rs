@@ -92,7 +92,7 @@ impl Reading<'_> {
                     capacity: Some(&nominal * &fast),
                     reserved: None,
                     rules: self.rules(from),
-                    courses: self.courses(from),
+                    gate_times: self.gate_times(from),
                     cuts_through: self.cuts_through(from.node),
                     fragments: self.fragments(from),
                     buffers: BTreeMap::new(),

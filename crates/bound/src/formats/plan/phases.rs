@@ -7,7 +7,7 @@ use wg_plan::{Attachment, Flow as PlannedFlow, NodeIndex, Send};
 
 use super::classes::{is_open, rank};
 use super::{Reading, seconds};
-use crate::instants::{Course, Instants, picos_down, picos_up};
+use crate::instants::{GateTimes, Instants, picos_down, picos_up};
 use crate::rational::Rational;
 
 impl Reading<'_> {
@@ -52,7 +52,7 @@ impl Reading<'_> {
     }
 
     /// Instants at which the gates of a port are open, by class.
-    pub(super) fn courses(&self, at: Attachment) -> BTreeMap<u8, Course> {
+    pub(super) fn gate_times(&self, at: Attachment) -> BTreeMap<u8, GateTimes> {
         let Some((tsn, schedule)) = self.tsn(at).and_then(|tsn| {
             let schedule = tsn.schedules.first().cloned();
             schedule.map(|schedule| (tsn, schedule))
@@ -74,9 +74,9 @@ impl Reading<'_> {
                     (is_open(entry, class), others.collect(), i128::from(entry.length.as_picos()))
                 })
                 .collect();
-            let (cycle, open) = Course::openings(base, &entries);
+            let (cycle, open) = GateTimes::openings(base, &entries);
             let guard = tsn.guard_band.map(|guard| picos_up(&(&seconds(guard) / &slow)));
-            Course { cycle, open, deviation, guard, overrun: guard.is_some() || deviation > 0 || drifts }
+            GateTimes { cycle, open, deviation, guard, overrun: guard.is_some() || deviation > 0 || drifts }
         };
         (0..tsn.classes.len()).map(|class| (rank(&tsn, class), of(class))).collect()
     }
