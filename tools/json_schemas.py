@@ -18,6 +18,8 @@ from wiregauge.results.explaining import explain_schema_path
 from wiregauge.results.explaining.types import explain_schema
 from wiregauge.results.show_json import json_text
 from wiregauge.results.show_types import show_schema
+from wiregauge.streams.observed import schema_path as streams_schema_path
+from wiregauge.streams.observed import streams_schema
 from wiregauge.studies.shown import schema_path as study_schema_path
 from wiregauge.studies.shown import study_schema
 from wiregauge.switching import schema_path as switch_schema_path
@@ -31,6 +33,7 @@ def schemas() -> dict[Path, str]:
         compare_schema_path(): compare_schema(),
         trend_schema_path(): trend_schema(),
         explain_schema_path(): explain_schema(),
+        streams_schema_path(): streams_schema(),
         study_schema_path(): study_schema(),
         host_schema_path(): host_schema(),
         identify_schema_path(): identify_schema(),

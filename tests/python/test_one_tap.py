@@ -14,7 +14,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+import foreign_frames
+from command_json import validator
 from wiregauge.cli import app
+from wiregauge.streams.observed import schema_path
 
 MS, US = 1_000_000, 1_000
 VL_16 = b"\x03\0\0\0\0\x10"
@@ -64,7 +67,9 @@ def imported(tmp_path: Path, data: bytes, *arguments: str, code: int = 0) -> tup
     assert done.exit_code == code, done.output
     if code == 2:
         return {}, done.stderr
-    return json.loads((tmp_path / "seen" / "streams.json").read_text()), done.stdout
+    seen = json.loads((tmp_path / "seen" / "streams.json").read_text())
+    validator(schema_path()).validate(seen)
+    return seen, done.stdout
 
 
 def test_two_networks_that_swap_places_are_one_redundant_series(tmp_path: Path) -> None:
@@ -81,7 +86,8 @@ def test_two_networks_that_swap_places_are_one_redundant_series(tmp_path: Path) 
     assert copies["skew_max_ps"] == 45_000_000
     assert [stream["sequence"]["missing"] for stream in seen["streams"]] == [0, 1]
     assert "SkewMax needed" in text
-    assert "45 us" in text
+    assert "45.0000 µs" in text
+    assert "an unknown number of frames dropped" in text
     shown = CliRunner().invoke(app, ["show", str(tmp_path / "seen"), "--json"])
     assert json.loads(shown.stdout) == seen
 
@@ -151,9 +157,9 @@ def foreign() -> list[Frame]:
     return frames
 
 
-def fields(path: Path, wanted: str, *names: str) -> list[list[str]]:
+def fields(path: Path, wanted: str, *names: str, options: Sequence[str] = ()) -> list[list[str]]:
     """Fields of the frames that tshark takes for `wanted`."""
-    command = ["tshark", "-r", str(path), "-Y", wanted, "-T", "fields"]
+    command = ["tshark", *options, "-r", str(path), "-Y", wanted, "-T", "fields"]
     done = subprocess.run(
         [*command, *(part for name in names for part in ("-e", name))],
         check=True,
@@ -190,6 +196,7 @@ def test_tshark_sees_the_same_frame_by_frame(tmp_path: Path) -> None:
     assert (cycle["frames"], trip["n"]) == (len(out), len(trips))
     assert abs(trip["min"] / 1000 - min(trips)) < 2
     assert abs(trip["max"] / 1000 - max(trips)) < 2
+    assert cycle["octets"] == 64 * cycle["frames"], "returns are no part of the rate"
     counters = [int(row[1], 0) for row in bus if row[0].startswith("02")]
     counted = cycle["values"]["working_counter"]
     assert (counted["min"], counted["max"]) == (min(counters), max(counters)) == (2, 3)
@@ -200,3 +207,20 @@ def test_tshark_sees_the_same_frame_by_frame(tmp_path: Path) -> None:
     assert goose["values"]["state"]["changes"] == len({row[0] for row in events}) - 1 == 1
     assert goose["values"]["time_allowed_to_live_ms"]["min"] == int(events[0][2])
     assert goose["sequence"]["missing"] == 1
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark")
+@pytest.mark.parametrize("kind", foreign_frames.KINDS)
+def test_the_number_of_each_kind_is_where_tshark_finds_it(kind: str, tmp_path: Path) -> None:
+    frame, field = foreign_frames.KINDS[kind]
+    sent = [n for n in range(foreign_frames.SENT) if n != foreign_frames.LEFT_OUT]
+    seen, _ = imported(tmp_path, classic([(n * MS, frame(n)) for n in sent]))
+    (stream,) = (one for one in seen["streams"] if one["kind"] == kind)
+    told = stream["sequence"]
+    assert (told["numbered"], told["missing"], len(told["jumps"])) == (len(sent), 1, 1)
+    assert (told["duplicates"], told["reordered"], told["resets"]) == (0, 0, 0)
+    options = ["-o", "prp.enable:TRUE", "-d", "udp.port==5004,rtp", "-d", "udp.port==30490,someip"]
+    numbers = [int(row[0], 0) for row in fields(tmp_path / "tap.pcap", field, field, options=options)]
+    assert len(numbers) == len(sent)
+    at = sent.index(foreign_frames.LEFT_OUT + 1)
+    assert [told["jumps"][0]["last"], told["jumps"][0]["next"]] == numbers[at - 1 : at + 1]

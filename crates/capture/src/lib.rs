@@ -29,13 +29,15 @@ pub mod streams;
 pub mod taps;
 mod timestamps;
 mod trace;
+mod trouble;
 
 pub use file::CaptureFile;
 pub use link_types::LinkType;
 pub use printable::printable;
-pub use read::{Interface, Packet, ReadError, Reader, Trouble};
+pub use read::{Interface, Packet, Reader};
 pub use timestamps::{Octet, TimestampKind, Timestamps};
 pub use trace::{Files, trace};
+pub use trouble::{ReadError, Trouble};
 
 /// Direction of a frame at the interface, as in pcapng's `epb_flags`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

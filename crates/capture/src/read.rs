@@ -1,8 +1,8 @@
 //! Reader of captures of any origin, as frames with times.
 //!
-//! Pcapng and classic pcap, either byte order, any resolution, several sections and interfaces, plain or gzip. Whatever a file holds,
-//! reading ends: with its end, or where it is cut or damaged. What cannot be used is named and counted, never skipped
-//! in silence. Memory: one buffer of the longest block, 16 MiB at most.
+//! Pcapng and classic pcap, either byte order, any resolution, several sections and interfaces, plain or compressed by
+//! gzip. Whatever a file holds, reading ends: with its end, or where it is cut or damaged. What cannot be used is named
+//! and counted, never skipped in silence. Memory: one buffer of the longest block, 16 MiB at most.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,6 +19,7 @@ use pcap_parser::{Linktype, PcapBlockOwned, PcapError, PcapHeader};
 use wg_record::open_regular;
 
 use crate::link_types::LinkType;
+use crate::trouble::{ReadError, Trouble};
 use crate::{Direction, Timestamps, printable};
 
 /// Initial and greatest length of the buffer, bytes.
@@ -37,99 +38,6 @@ const EPB_DROPCOUNT: OptionCode = OptionCode(4);
 const ISB_OSDROP: OptionCode = OptionCode(7);
 const ISB_IFDROP: OptionCode = OptionCode(5);
 
-/// Reason why a file cannot be read at all.
-#[derive(Debug, thiserror::Error)]
-pub enum ReadError {
-    /// An error of the file system.
-    #[error("cannot be read: {0}")]
-    Io(#[from] io::Error),
-    /// The path is a directory.
-    #[error("is a directory; name a pcapng or pcap file in it")]
-    Directory,
-    /// The file is no capture.
-    #[error("is neither pcapng nor pcap; `tshark -r FILE -w NEW.pcapng` converts what Wireshark can read")]
-    Unknown,
-    /// The file is empty.
-    #[error("is empty")]
-    Empty,
-    /// All frames are of another link type.
-    #[error("has no Ethernet frame, but {count} of {link_type}; {}", link_type.cure())]
-    NoEthernet {
-        /// Their link type.
-        link_type: LinkType,
-        /// Number of frames.
-        count: u64,
-    },
-    /// No frame is usable.
-    #[error("has no frame that can be used, but {count} {what}")]
-    NothingUsable {
-        /// The reason for most of them.
-        what: String,
-        /// Number of frames.
-        count: u64,
-    },
-}
-
-/// A part of a file that could not be used, or only partly.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Trouble {
-    /// The file ends within a block.
-    Truncated {
-        /// Length of the complete blocks before, bytes.
-        at: u64,
-    },
-    /// A block that contradicts itself; nothing after it was read.
-    Damaged {
-        /// Length of the complete blocks before, bytes.
-        at: u64,
-    },
-    /// A read error in the middle of the file.
-    Unread {
-        /// Length of the complete blocks before, bytes.
-        at: u64,
-    },
-    /// A frame of an interface that is no Ethernet; see [`LinkType`](crate::link_types::LinkType).
-    LinkType {
-        /// Its `LINKTYPE_` number.
-        link_type: i32,
-    },
-    /// A frame of an interface that the file does not describe.
-    NoInterface,
-    /// A frame without a time.
-    NoTime,
-    /// A frame whose interface has an impossible time resolution, or a time beyond year 9999.
-    NoSuchTime,
-    /// A frame longer than any Ethernet frame.
-    TooLong,
-    /// A frame that was captured in part.
-    Snapped,
-}
-
-impl Trouble {
-    /// Whether frames after it may be missing.
-    pub fn ends_the_file(&self) -> bool {
-        matches!(self, Self::Truncated { .. } | Self::Damaged { .. } | Self::Unread { .. })
-    }
-}
-
-impl fmt::Display for Trouble {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Truncated { at } => write!(f, "the file ends within a block, {at} B from its beginning"),
-            Self::Damaged { at } => {
-                write!(f, "the file is damaged {at} B from its beginning; nothing behind it was read")
-            }
-            Self::Unread { at } => write!(f, "the file cannot be read beyond {at} B"),
-            Self::LinkType { link_type } => write!(f, "frames of {}", LinkType(*link_type)),
-            Self::NoInterface => f.write_str("frames of an interface that the file does not describe"),
-            Self::NoTime => f.write_str("frames without a time (simple packet blocks)"),
-            Self::NoSuchTime => f.write_str("frames with an impossible time or resolution"),
-            Self::TooLong => f.write_str("frames longer than 65 535 B"),
-            Self::Snapped => f.write_str("frames of which only the beginning was captured"),
-        }
-    }
-}
-
 /// An interface of a capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
@@ -145,6 +53,8 @@ pub struct Interface {
     pub step_picos: u64,
     /// Number of frames that it reports as dropped by itself or the host.
     pub dropped: u64,
+    /// Whether the file states how many were dropped; a program that was killed, or classic pcap, states nothing.
+    pub states_drops: bool,
     /// Greatest amount by which a time precedes an earlier frame's in the file, ps.
     pub back_picos: u64,
     /// Number of times that precede the previous frame's.
@@ -449,6 +359,7 @@ impl State<'_> {
                 let at = *self.section + counted.if_id as usize;
                 let dropped = [ISB_OSDROP, ISB_IFDROP].map(|code| self.number(&counted.options, code));
                 if let Some(interface) = self.interfaces.get_mut(at) {
+                    interface.states_drops |= dropped.iter().any(Option::is_some);
                     // Statistics are totals so far: the last block counts.
                     let so_far = dropped.into_iter().flatten().fold(0, u64::saturating_add);
                     interface.dropped = so_far.max(interface.dropped_between);
@@ -463,9 +374,10 @@ impl State<'_> {
                 };
                 // Drops since the previous frame of the interface; writers of these may write no statistics, and either
                 // may count more.
-                let between = self.number(&packet.options, EPB_DROPCOUNT).unwrap_or(0);
+                let between = self.number(&packet.options, EPB_DROPCOUNT);
                 let at = self.section.saturating_add(packet.if_id as usize);
-                if let Some(interface) = self.interfaces.get_mut(at).filter(|_| between > 0) {
+                if let (Some(between), Some(interface)) = (between, self.interfaces.get_mut(at)) {
+                    interface.states_drops = true;
                     interface.dropped_between = interface.dropped_between.saturating_add(between);
                     interface.dropped = interface.dropped.max(interface.dropped_between);
                 }
@@ -541,6 +453,7 @@ impl State<'_> {
                 .find_map(|option| option.as_str().ok()?.parse().ok()),
             step_picos: resolution.map_or(1, Unit::step),
             dropped: 0,
+            states_drops: false,
             dropped_between: 0,
             back_picos: 0,
             turns: 0,
@@ -588,6 +501,7 @@ fn of_header(header: &PcapHeader) -> Interface {
         timestamps: None,
         step_picos: resolution.map_or(1, Unit::step),
         dropped: 0,
+        states_drops: false,
         dropped_between: 0,
         back_picos: 0,
         turns: 0,

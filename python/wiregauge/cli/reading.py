@@ -15,7 +15,7 @@ import typer
 
 from wiregauge.cli.options import meant
 from wiregauge.cli.shared import AsJson, RunDir, judge_and_show, open_run, points_at, readable
-from wiregauge.cli.streaming import is_of_streams, show_directory
+from wiregauge.cli.streaming import holds_streams, show_directory
 from wiregauge.terminal import BAD_INPUT, INCOMPLETE, exit_code, fail, make_console, put, put_errors, say
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def show(
 ) -> None:
     if worst is not None and not explained:
         fail("--worst has an effect with --explain only; add it, or leave --worst out", BAD_INPUT)
-    if is_of_streams(place):
+    if holds_streams(place):
         if explained or flows:
             fail(f"{place}: holds streams of a capture; leave --explain and --flow out", BAD_INPUT)
         raise typer.Exit(show_directory(place, as_json=as_json))

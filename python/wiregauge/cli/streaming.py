@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from wiregauge.terminal import BAD_INPUT, exit_code, fail, make_console, put
+
+if TYPE_CHECKING:
+    from wiregauge.streams import Observed
 
 _BEFORE_AND_BEHIND = 2
 
@@ -23,20 +25,24 @@ def import_streams(
 
     try:
         observed = observe(captures)
-        if unless_two and len(observed["taps"]) == _BEFORE_AND_BEHIND and not networks_seen(observed):
+        if unless_two and len(observed.taps) == _BEFORE_AND_BEHIND and not networks_seen(observed):
             return None
         written(observed, out)
     except StreamsError as error:
         fail(str(error), BAD_INPUT)
-    return show_streams(observed, as_json=as_json)
+    return _show(observed, as_json=as_json)
 
 
-def is_of_streams(place: Path) -> bool:
-    """Whether a directory holds streams of a place rather than a run."""
+def holds_streams(place: Path) -> bool:
+    """Whether a place is a directory of streams. Nothing is imported for one that is no directory."""
     try:
-        return (place / "streams.json").is_file() and not (place / "manifest.json").exists()
+        if not place.is_dir():
+            return False
     except OSError:  # a name that no file can have
         return False
+    from wiregauge.streams import is_of_streams
+
+    return is_of_streams(place)
 
 
 def show_directory(place: Path, *, as_json: bool) -> int:
@@ -47,17 +53,16 @@ def show_directory(place: Path, *, as_json: bool) -> int:
         observed = opened(place)
     except StreamsError as error:
         fail(str(error), BAD_INPUT)
-    return show_streams(observed, as_json=as_json)
+    return _show(observed, as_json=as_json)
 
 
-def show_streams(observed: Mapping[str, Any], *, as_json: bool) -> int:
-    """Shows streams as text or JSON; returns the exit code."""
-    from wiregauge.streams import lines, tables
+def _show(observed: Observed, *, as_json: bool) -> int:
+    from wiregauge.streams import json_text, lines, tables
 
     if as_json:
-        print(json.dumps(observed, indent=1))
+        print(json_text(observed))
     else:
         for line in lines(observed):
             put(line)
         tables(observed, make_console())
-    return exit_code(answered=observed["complete"])
+    return exit_code(answered=observed.complete)

@@ -1,8 +1,10 @@
 """Streams of a place in a network, found in captures of any traffic: accounts, not records of each frame."""
 
+from wiregauge.streams.observed import Observed
 from wiregauge.streams.observing import (
-    FILE,
     StreamsError,
+    is_of_streams,
+    json_text,
     networks_seen,
     observe,
     opened,
@@ -11,8 +13,10 @@ from wiregauge.streams.observing import (
 from wiregauge.streams.text import lines, tables
 
 __all__ = [
-    "FILE",
+    "Observed",
     "StreamsError",
+    "is_of_streams",
+    "json_text",
     "lines",
     "networks_seen",
     "observe",

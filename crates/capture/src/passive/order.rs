@@ -6,7 +6,7 @@ use serde::Deserialize;
 use wg_record::RecordError;
 
 use super::content::Field;
-use crate::read::ReadError;
+use crate::ReadError;
 use crate::timestamps::Octet;
 
 /// Longest residence of a frame in a device, ps, if neither the user nor the frames show it.

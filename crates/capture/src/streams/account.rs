@@ -54,8 +54,7 @@ impl Account {
             && let Some((index, passed)) = found.echo
             && echo.take(index, passed, seen.at)
         {
-            // A return is no frame of the cycle.
-            self.octets += u64::from(seen.length);
+            // A return is no frame of the cycle, and none of its rate.
             self.track(found);
             return;
         }

@@ -20,8 +20,8 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use wg_frame::ethernet::{FCS_LEN, MIN_FRAME_LEN};
 
-use crate::read::{Interface, ReadError, Reader};
 use crate::taps::TroubleReport;
+use crate::{Interface, ReadError, Reader};
 use account::{Account, Seen};
 use copies::{Copies, Place};
 use kind::{Found, Identity, WORDS};
@@ -178,6 +178,7 @@ impl Streams {
             let Some(tap) = tap.and_then(|tap| self.taps.get_mut(usize::from(tap))) else { continue };
             let interface = &reader.interfaces()[at];
             tap.interface.dropped = tap.interface.dropped.saturating_add(interface.dropped);
+            tap.interface.states_drops &= interface.states_drops;
             tap.interface.back_picos = tap.interface.back_picos.max(interface.back_picos);
             tap.interface.turns = tap.interface.turns.saturating_add(interface.turns);
         }
@@ -191,6 +192,7 @@ impl Streams {
         let place = known.unwrap_or_else(|| {
             let mut interface = interface.clone();
             (interface.dropped, interface.back_picos, interface.turns) = (0, 0, 0);
+            interface.states_drops = true;
             let fcs = usize::from(interface.fcs);
             self.taps.push(Tap { interface, file: file.to_owned(), name, frames: 0, fcs });
             self.taps.len() - 1
@@ -309,7 +311,8 @@ impl Tap {
             name: self.name.clone(),
             file: self.file.clone(),
             frames: self.frames,
-            dropped: self.interface.dropped,
+            dropped: (self.interface.states_drops || self.interface.dropped > 0)
+                .then_some(self.interface.dropped),
             step_ps: self.interface.step_picos,
             timestamps: self.interface.timestamps,
             rate_bps: self.interface.rate_bps,

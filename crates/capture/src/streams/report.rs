@@ -21,8 +21,8 @@ pub struct TapReport {
     pub file: String,
     /// Frames.
     pub frames: u64,
-    /// Frames that it reports as dropped.
-    pub dropped: u64,
+    /// Frames that it reports as dropped; `null` where one of its files states nothing.
+    pub dropped: Option<u64>,
     /// Smallest step of its timestamps, ps.
     pub step_ps: u64,
     /// Origin and octet of its timestamps, if it states them.

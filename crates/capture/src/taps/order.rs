@@ -7,7 +7,7 @@ use serde::Deserialize;
 use wg_plan::{Network, Run};
 use wg_record::RecordError;
 
-use crate::read::ReadError;
+use crate::ReadError;
 use crate::timestamps::Octet;
 
 /// Parameters of an import.

@@ -1,0 +1,251 @@
+"""What captures of one place show, as `streams.json` has it; times of frames count from the first one on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from wiregauge.files.typed_json import Count, json_schema
+
+__all__ = [
+    "SCHEMA",
+    "Bag",
+    "Copies",
+    "Observed",
+    "Stream",
+    "Tap",
+    "schema_path",
+    "streams_schema",
+]
+
+SCHEMA = 1
+Written = int | float | str
+"""A part of an identity or a value, in the way of its protocol."""
+Both = tuple[Count, Count]
+"""A count of each of two networks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """Extremes, mean and n are exact; None: n does not support it."""
+
+    n: Count
+    min: int | None
+    mean: float | None
+    sd: float | None
+    """Standard deviation (n - 1)."""
+    max: int | None
+    quantiles: dict[str, tuple[int, int]]
+    """Those that n supports, each from the least to the greatest value that it may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Jump:
+    """A jump of sequence numbers, at the frame behind it."""
+
+    at_ps: int
+    last: Count
+    next: Count
+    missing: Count
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """What the sequence numbers of a stream tell."""
+
+    numbered: Count
+    missing: Count
+    """Numbers that were skipped and never came."""
+    duplicates: Count
+    reordered: Count
+    resets: Count
+    """How often the series began anew."""
+    rejected: Count | None
+    """Frames that the integrity check of an end system rejects; None but for ARINC 664."""
+    stride: Count | None
+    """By how much numbers grow, where the stream has a step of its own."""
+    is_shared: bool
+    """Whether other streams may take numbers of the series, so that what is missing need not be lost."""
+    jumps: list[Jump]
+    """The first of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value in the frames of a stream; `min` and `max` are None where it is no quantity."""
+
+    n: Count
+    first: Written | None
+    min: Written | None
+    max: Written | None
+    last: Written | None
+    changes: Count
+
+
+@dataclass(frozen=True, slots=True)
+class Echo:
+    """Frames that pass the tap on their way out and back."""
+
+    round_trip: Distribution
+    unreturned: Count
+    unsent: Count
+    """Returns of frames that were not seen before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bag:
+    """A bandwidth allocation gap, and the longest that a regulator with it would have held a frame."""
+
+    bag_ps: int
+    jitter_ps: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A stream at one tap."""
+
+    kind: str
+    name: str
+    fields: dict[str, Written]
+    """Parts of its identity."""
+    vlans: list[int]
+    """Outermost first."""
+    network: Literal["A", "B"] | None
+    """Redundant network that its frames state."""
+    tap: Count
+    """Index among the taps."""
+    frames: Count
+    """Messages; of most kinds, each frame has one."""
+    octets: Count
+    """Of their frames, FCS included."""
+    shortest: Count
+    """Length with FCS, B."""
+    longest: Count
+    first_ps: int
+    last_ps: int
+    period: Distribution
+    """Time between frames."""
+    sequence: Sequence | None
+    """None where the kind has no numbers, or none was captured."""
+    values: dict[str, Value]
+    echo: Echo | None
+    bags: list[Bag]
+    is_around: bool
+    """Whether it is around content that is a stream of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timestamps:
+    """Origin of the timestamps, and the octet that they refer to."""
+
+    kind: str
+    sent: str
+    received: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tap:
+    """An interface of the captures."""
+
+    name: str
+    file: str
+    """The file that it is first in."""
+    frames: Count
+    dropped: Count | None
+    """Frames that the capture lacks, as it says; None where one of its files does not say."""
+    step_ps: Count
+    """Smallest step of its timestamps."""
+    timestamps: Timestamps | None
+    rate_bps: Count | None
+    has_fcs: bool
+    """Whether its frames end with their FCS, stated or found."""
+    back_ps: Count
+    """Greatest amount by which a time precedes an earlier frame's."""
+    turns: Count
+    """How often a time precedes that of the frame before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """An unusable part of a file."""
+
+    file: str
+    what: str
+    count: Count
+    ends_the_file: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """A frame without a copy."""
+
+    at_ps: int
+    number: Count
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """The copies of one series of numbers on two networks."""
+
+    kind: str
+    name: str
+    networks: tuple[str, str]
+    frames: Both
+    pairs: Count
+    """Frames that came on both."""
+    alone: Both
+    """Frames whose copy never came on the other network."""
+    listed: tuple[list[Alone], list[Alone]]
+    """The first of them."""
+    at_edge: Count
+    """Frames so near to an end of the capture that their copy may lie beyond."""
+    repeated: Both
+    """Frames that came on one network twice."""
+    elsewhere: Count
+    """Frames on a third network."""
+    skew: Distribution
+    """Time on the second network less time on the first."""
+    skew_max_ps: Count | None
+    """The smallest SkewMax that joins all pairs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """The content of `streams.json`."""
+
+    schema: Literal[1]
+    program: str
+    sources: dict[str, str]
+    """SHA-256 of each capture."""
+    complete: bool
+    """Whether all captures were read to their end."""
+    validity: Literal["VALID", "DEGRADED"]
+    reasons: list[str]
+    epoch_realtime_ns: int
+    """Time of the first frame, since 1970."""
+    duration_ps: int
+    frames: Count
+    runts: Count
+    """Frames shorter than a header, which belong to no stream."""
+    beyond: Count
+    """Messages of streams beyond the greatest number that is followed."""
+    taps: list[Tap]
+    troubles: list[Trouble]
+    streams: list[Stream]
+    copies: list[Copies]
+
+
+def schema_path() -> Path:
+    """The JSON Schema of `streams.json`, shipped with the package."""
+    return Path(__file__).with_name("streams.schema.json")
+
+
+def streams_schema() -> dict[str, Any]:
+    """The schema of `streams.json`, which `import --json` and `show --json` print for such a directory."""
+    return json_schema(
+        Observed,
+        "the streams of one place",
+        closed=True,
+        **{"$id": "urn:wiregauge:streams:1", "description": "null: not stated, or not supported by n."},
+    )
