@@ -25,6 +25,7 @@ from wiregauge.measures.explaining import Explanation, FlowExplained, hop_times
 from wiregauge.measures.explaining import sentences as said
 from wiregauge.measures.explaining import worst as waiting
 from wiregauge.measures.explaining.hop_times import read_spans
+from wiregauge.measures.metrics.flow_plan import FlowPlan
 from wiregauge.measures.metrics.judgement import Series
 from wiregauge.results.explaining import explain_json, explain_schema_path, explain_text
 from wiregauge.results.explaining.shapes import explained_shapes
@@ -366,3 +367,49 @@ def test_all_of_an_excess_is_in_steps_where_times_are_few(tmp_path: Path, burst:
     explained = explaining.explain(results.judge(simulated(tmp_path, COMBED.format(burst=burst))))
     for message in flow_of(explained, 20).worst:
         assert sum(step.excess for step in message.steps) == pytest.approx(message.excess, abs=2.0)
+
+
+@pytest.mark.parametrize(("first", "dropped", "second"), [("A", "", "B"), ("A", "A", "A"), ("B", "", "A")])
+def test_steps_behind_a_meeting_are_of_the_copy_that_went_on(first: str, dropped: str, second: str) -> None:
+    """The one that came first, unless it was dropped there, as an integrity check does."""
+    flow = FlowPlan(
+        7,
+        "rc",
+        "a",
+        "z",
+        ("a", "z"),
+        None,
+        relayed=False,
+        payload=64,
+        period_ns=None,
+        count=1,
+        planted_faults=0,
+    )
+    ends = hop_times.Rung(1, "driver-receive", None, returning=False)
+    ways = [
+        hop_times.Way(
+            number,
+            flow,
+            (
+                hop_times.Rung(0, "wire-send", (number,), returning=False),
+                hop_times.Rung(1, "wire-receive", (number,), returning=False),
+                ends,
+            ),
+        )
+        for number in (0, 1)
+    ]
+    came = {"A": 10 if first == "A" else 12, "B": 10 if first == "B" else 12}
+    rows = [("wire-send", 0, port, 0) for port in (0, 1)]
+    rows += [("wire-receive", 1, port, came[name]) for port, name in enumerate("AB")]
+    rows += [("drop", 1, "AB".index(name), came[name]) for name in dropped]
+    rows.append(("driver-receive", 1, 1, 13))
+    records = pl.DataFrame(
+        [(flow.id, 0, False, False, node, port, 64, point, "none", time) for point, node, port, time in rows],
+        schema=dict.fromkeys(hop_times.COLUMNS, pl.Int64)
+        | {"flow": pl.UInt16, "node": pl.UInt16, "port": pl.UInt16, "point": pl.String, "reason": pl.String}
+        | {"returning": pl.Boolean, "warm_up": pl.Boolean},
+        orient="row",
+    )
+    steps = hop_times.ladders(records, ways)
+    behind = steps.filter(pl.col("from") == 1).select("way", "second").sort("way")
+    assert behind.rows() == [(0, second == "A"), (1, second == "B")]

@@ -161,7 +161,7 @@ def _meetings(ways: Sequence[Way]) -> pl.DataFrame:
 def ladders(records: pl.DataFrame, ways: Sequence[Way]) -> pl.DataFrame:
     """The steps of each route and message: columns way, sequence, from, to (places of rungs), start and took (ps).
 
-    `second` are steps that another copy made: it came first to where the two meet, and alone went on.
+    `second` are steps that another copy made: the first one where the two meet that was not dropped there went on.
     """
     keys = pl.DataFrame(
         [
@@ -198,18 +198,29 @@ def ladders(records: pl.DataFrame, ways: Sequence[Way]) -> pl.DataFrame:
         (pl.col("time") - pl.col("time").shift(1)).over(own).alias("took"),
     ).drop_nulls("from")
     across = (pl.col("from") <= pl.col("place")) & (pl.col("place") < pl.col("to"))
+    dropped = (
+        records.filter(pl.col("point") == "drop")
+        .join(keys, on=["flow", "node", "returning"], how="inner")
+        .filter(pl.col("at_port") == pl.col("port"))
+        .select("way", "sequence", "place")
+        .unique()
+    )
     second = (
-        steps.join(_seconds(seen, ways), on=own).filter(across).select(*own, "from", second=True).unique()
+        steps.join(_seconds(seen, dropped, ways), on=own)
+        .filter(across)
+        .select(*own, "from", second=True)
+        .unique()
     )
     return steps.join(second, on=[*own, "from"], how="left", maintain_order="left").with_columns(
         pl.col("second").fill_null(value=False)
     )
 
 
-def _seconds(seen: pl.DataFrame, ways: Sequence[Way]) -> pl.DataFrame:
-    """The meetings of each way and message to which a copy on another way came first: columns way, sequence, place."""
+def _seconds(seen: pl.DataFrame, dropped: pl.DataFrame, ways: Sequence[Way]) -> pl.DataFrame:
+    """The meetings from which a copy on another way went on: columns way, sequence, place, as in `dropped`."""
     met = _meetings(ways).join(seen.select("way", "sequence").unique(), on="way")
-    came = met.join(seen, on=["way", "sequence", "place"], how="left")
+    place = ["way", "sequence", "place"]
+    came = met.join(seen.join(dropped, on=place, how="anti"), on=place, how="left")
     first = pl.col("time").min().over("meeting", "sequence")
     return came.filter(pl.col("time").fill_null(2**63 - 1) > first).select("way", "sequence", "place")
 

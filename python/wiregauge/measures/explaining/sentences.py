@@ -144,8 +144,8 @@ def cause_of(
     if detour >= HALF * excess:
         way = "network" if flow.both_networks else "path"
         return "copy", (
-            f"it came by the {way} that usually takes {duration(detour, 3)} longer, as its copy on the other did "
-            "not come first" + _known(events)
+            f"it came by the {way} that usually takes {duration(detour, 3)} longer, as its copy on the other was "
+            "lost, late or rejected" + _known(events)
         )
     top = max(steps, key=lambda step: step.excess, default=None)
     if top is None or top.excess <= 0:
