@@ -184,47 +184,46 @@ def _run_directories(folder: Path) -> Iterator[tuple[Path, bool]]:
     if _has_manifest(folder):
         yield folder, False
         return
-    waiting = [(folder, 0)]
-    while waiting:
-        place, depth = waiting.pop()
-        try:
-            with os.scandir(place) as entries:
-                inside = sorted(entries, key=lambda entry: entry.name)
-        except OSError:
-            continue
+    for _, inside in _opened_below(folder):
         for entry in inside:
-            if entry.name.startswith("."):
-                continue
             path = Path(entry.path)
-            try:
-                if entry.is_symlink():
-                    if entry.is_dir() and _has_manifest(path):
-                        yield path, True
-                elif entry.is_dir(follow_symlinks=False):
-                    if _has_manifest(path):
-                        yield path, False
-                    elif depth < DEEPEST:
-                        waiting.append((path, depth + 1))
-            except OSError:
-                continue
+            with contextlib.suppress(OSError):
+                if entry.is_dir() and _has_manifest(path):
+                    yield path, entry.is_symlink()
 
 
 def folders_below(folder: Path) -> Iterator[Path]:
     """A folder and those below it that are no run directories; links are not followed."""
+    return (place for place, _ in _opened_below(folder))
+
+
+def _opened_below(folder: Path) -> Iterator[tuple[Path, Sequence[os.DirEntry[str]]]]:
+    """A folder and those below it that are no run directories, with what is in each but hidden entries, by name.
+
+    Links are not followed, and what cannot be read is left out.
+    """
     waiting = [(folder, 0)]
     while waiting:
         place, depth = waiting.pop()
         if _has_manifest(place):
             continue
-        yield place
         try:
             with os.scandir(place) as entries:
-                inside = [Path(one.path) for one in entries if one.is_dir(follow_symlinks=False)]
+                inside = sorted(
+                    (one for one in entries if not one.name.startswith(".")), key=lambda one: one.name
+                )
         except OSError:
             continue
+        yield place, inside
         if depth < DEEPEST:
-            below = sorted((one for one in inside if not one.name.startswith(".")), reverse=True)
-            waiting += [(one, depth + 1) for one in below]
+            waiting += [(Path(one.path), depth + 1) for one in reversed(inside) if _is_folder(one)]
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False
 
 
 def _has_manifest(folder: Path) -> bool:
