@@ -30,6 +30,7 @@ pub mod taps;
 mod timestamps;
 mod trace;
 mod trouble;
+mod unpacked;
 
 pub use file::CaptureFile;
 pub use link_types::LinkType;

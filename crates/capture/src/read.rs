@@ -10,8 +10,6 @@ use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::Path;
 
-use flate2::read::MultiGzDecoder;
-
 use pcap_parser::pcapng::{Block, InterfaceDescriptionBlock, OptionCode, PcapNGOption};
 use pcap_parser::traits::PcapReaderIterator;
 use pcap_parser::{Linktype, PcapBlockOwned, PcapError, PcapHeader};
@@ -20,11 +18,13 @@ use wg_record::open_regular;
 
 use crate::link_types::LinkType;
 use crate::trouble::{ReadError, Trouble};
+use crate::unpacked::{Ending, GZIP, Unpacked};
 use crate::{Direction, Timestamps, printable};
 
 /// Initial and greatest length of the buffer, bytes.
 const BUFFER: [usize; 2] = [256 << 10, 16 << 20];
-const GZIP: [u8; 2] = [0x1f, 0x8b];
+/// Bytes by which any capture is known.
+const LONGEST_HEADER: u64 = 32;
 /// Greatest number of interfaces of a file; with more it counts as damaged.
 const MOST_INTERFACES: usize = 1 << 16;
 const PICOS_PER_SECOND: u128 = 1_000_000_000_000;
@@ -135,6 +135,8 @@ pub struct Reader {
     bytes: Vec<u8>,
     at: u64,
     ended: bool,
+    /// How the compressed data ended, of a compressed file.
+    unpacking: Ending,
     troubles: BTreeMap<Trouble, u64>,
 }
 
@@ -150,12 +152,22 @@ impl Reader {
         }
     }
 
-    /// Reads a file that may be compressed by gzip (RFC 1952, 2.3.1), as Wireshark writes them.
+    /// Reads a file that may be compressed by gzip, as Wireshark writes them.
     fn plain_or_compressed(mut file: File) -> Result<Self, ReadError> {
         let mut magic = [0; 2];
         let taken = file.read(&mut magic)?;
         file.rewind()?;
-        if magic[..taken] == GZIP { Self::new(MultiGzDecoder::new(file)) } else { Self::new(file) }
+        if magic[..taken] != GZIP {
+            return Self::new(file);
+        }
+        let (mut unpacked, ending) = Unpacked::new(file);
+        // A cut within the header is known only after all of it was asked for.
+        let mut header = Vec::new();
+        unpacked.by_ref().take(LONGEST_HEADER).read_to_end(&mut header)?;
+        match Self::new(io::Cursor::new(header).chain(unpacked)) {
+            Err(_) if ending.is_cut() || ending.is_damaged() => Err(ReadError::Packed),
+            opened => Ok(Self { unpacking: ending, ..opened? }),
+        }
     }
 
     /// Reads a capture from any source.
@@ -176,6 +188,7 @@ impl Reader {
             bytes: Vec::new(),
             at: 0,
             ended: false,
+            unpacking: Ending::default(),
             troubles: BTreeMap::new(),
         })
     }
@@ -238,6 +251,12 @@ impl Reader {
                         troubles: &mut self.troubles,
                     };
                     Step::Block(taken, state.take(&block))
+                }
+                Err(PcapError::Eof | PcapError::UnexpectedEof) if self.unpacking.is_damaged() => {
+                    Step::Trouble(Trouble::Damaged { at: self.at })
+                }
+                Err(PcapError::Eof | PcapError::UnexpectedEof) if self.unpacking.is_cut() => {
+                    Step::Trouble(Trouble::Truncated { at: self.at })
                 }
                 Err(PcapError::Eof) => Step::End,
                 Err(PcapError::Incomplete(_)) => Step::Refill,

@@ -43,7 +43,7 @@ fn unreadable(error: &ReadError, path: &Path) -> NoTrace {
             return no("is a directory", "", "write the path of a pcapng or pcap file in it");
         }
         ReadError::NoEthernet { link_type, .. } => link_type.cure(),
-        ReadError::Unknown | ReadError::Empty | ReadError::NothingUsable { .. } => {
+        ReadError::Unknown | ReadError::Empty | ReadError::Packed | ReadError::NothingUsable { .. } => {
             "write the path of a pcapng or pcap file"
         }
     };

@@ -16,6 +16,9 @@ pub enum ReadError {
     /// The file is no capture.
     #[error("is neither pcapng nor pcap; `tshark -r FILE -w NEW.pcapng` converts what Wireshark can read")]
     Unknown,
+    /// A compressed file that is cut or damaged before any of its content.
+    #[error("is compressed, and cut or damaged before its first frame; copy it again")]
+    Packed,
     /// The file is empty.
     #[error("is empty")]
     Empty,

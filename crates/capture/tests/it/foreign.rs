@@ -154,3 +154,44 @@ fn a_directory_is_told_as_one_with_what_is_wanted() {
     let Err(error) = Reader::open(&std::env::temp_dir()) else { panic!("a directory is no capture") };
     assert_eq!(error.to_string(), "is a directory; name a pcapng or pcap file in it");
 }
+
+/// Frames and troubles of a file with this content.
+fn of_file(name: &str, content: &[u8]) -> Result<(Vec<i128>, Vec<Trouble>), ReadError> {
+    let path = std::env::temp_dir().join(format!("wg-{name}-{}.pcap.gz", std::process::id()));
+    std::fs::write(&path, content).unwrap_or_else(|error| panic!("{error}"));
+    let opened = Reader::open(&path);
+    let _ = std::fs::remove_file(&path);
+    let mut reader = opened?;
+    let times = std::iter::from_fn(|| reader.next_packet().map(|packet| packet.picos)).collect();
+    Ok((times, reader.troubles().keys().cloned().collect()))
+}
+
+#[test]
+fn a_compressed_file_that_is_cut_or_damaged_anywhere_gives_what_it_has_and_says_so() {
+    let frame: Vec<u8> = (0..60).collect();
+    let packets: Vec<(u32, u32, &[u8])> = (0..200).map(|n| (n, 7 * n % 1000, &frame[..])).collect();
+    let plain = classic(false, 0xa1b2_c3d4, 1, &packets);
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    let packed = std::io::Write::write_all(&mut packer, &plain).and_then(|()| packer.finish());
+    let packed = packed.unwrap_or_else(|error| panic!("{error}"));
+    let (all, troubles) = of_file("whole", &packed).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((all.len(), troubles.len()), (200, 0));
+    let told = |found: Result<(Vec<i128>, Vec<Trouble>), ReadError>, place: usize| {
+        let (times, troubles) = match found {
+            Ok(found) => found,
+            Err(error) => return assert!(matches!(error, ReadError::Packed), "{place}: {error}"),
+        };
+        assert!(all.starts_with(&times) || times.len() == all.len(), "{place}");
+        assert!(troubles.iter().any(Trouble::ends_the_file), "{place}: {} frames, in silence", times.len());
+    };
+    for end in (2..packed.len()).step_by(7).chain(packed.len() - 8..packed.len()) {
+        told(of_file("cut", &packed[..end]), end);
+    }
+    assert!(of_file("half", &packed[..packed.len() / 2]).is_ok_and(|(times, _)| times.len() > 50));
+    // A damaged check sum at the end is damage of what was read before it.
+    for place in packed.len() - 8..packed.len() {
+        let mut damaged = packed.clone();
+        damaged[place] ^= 0x55;
+        told(of_file("damaged", &damaged), place);
+    }
+}
