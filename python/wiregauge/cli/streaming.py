@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wiregauge.terminal import BAD_INPUT, exit_code, fail, make_console, put
+from wiregauge.terminal import BAD_INPUT, exit_code, fail, make_console, put, put_lines
 
 if TYPE_CHECKING:
     from wiregauge.streams import Observed
@@ -60,7 +60,7 @@ def _show(observed: Observed, *, as_json: bool) -> int:
     from wiregauge.streams import json_text, lines, tables
 
     if as_json:
-        print(json_text(observed))
+        put_lines([json_text(observed)])
     else:
         for line in lines(observed):
             put(line)
