@@ -274,8 +274,6 @@ def test_examples_stay_below_their_bounds(example: str, tmp_path: Path) -> None:
     [
         ("policing", "its ports have stream gates with internal priorities, which no curve here has"),
         ("hold", "its port 3 has gates that hold the MAC, which no curve here has"),
-        ("asynchronous", "its port 4 has asynchronous shaping"),
-        ("cyclic", "its port 4 has cyclic queuing"),
         ("ladder-frer", "it has member streams"),
         ("ring-frer", "it has member streams"),
         ("ptp", "its messages go out of every port"),

@@ -12,6 +12,7 @@ from wiregauge import bounds
 from wiregauge.config import (
     Ats,
     Cbs,
+    CyclicQueuing,
     GateEntry,
     GateSchedule,
     Scheduler,
@@ -187,10 +188,71 @@ def test_an_express_frame_waits_for_what_cannot_be_cut(tmp_path: Path) -> None:
     assert told["2"] == delay + (cut * burst + own) / (LINE - cut * rate)
 
 
+def with_bucket(burst: str) -> SwitchTsn:
+    """A scheduler of 10 Mbit/s for flow 1."""
+    shaper = Ats([Scheduler(1, "10Mbit/s", burst)], longest_residence="10ms")
+    return SwitchTsn(classes=[BELOW, replace(ABOVE, shaper=shaper)])
+
+
+def test_a_flow_within_its_bucket_is_shaped_for_free(tmp_path: Path) -> None:
+    """Behind its sender's link it has the burst of its bucket again, and has waited for nothing."""
+    flows = {1: (7, 500, "1ms"), 2: (0, 1400, "1ms")}
+    own, other = wire(500), wire(1400)
+    told = bound(network(with_bucket("542B"), flows), tmp_path)
+    assert told["1"] == Fraction(own, LINE) + Fraction(other + own, LINE)
+    # A bucket of less than a frame holds each frame until it has filled up beyond.
+    told = bound(network(with_bucket("300B"), flows), tmp_path)
+    assert told["1"] == Fraction(own, LINE) + Fraction(own - 2400, 10**7) + Fraction(other + own, LINE)
+
+
+def test_what_comes_faster_than_its_bucket_passes_waits_for_the_residence_time_and_is_dropped(
+    tmp_path: Path,
+) -> None:
+    test = network(with_bucket("542B"), {1: (7, 500, "200us"), 2: (0, 1400, "1ms")})
+    file = tmp_path / "n.xml"
+    file.write_text(test.limit(measure="latency.max", at_most="2s").to_xml(), encoding="utf-8")
+    answer = bounds.bound(bounds.read(file), "tfa", multiplexing="fifo", grouping=False)
+    (own,) = (flow.targets[0].delay for flow in answer.flows if flow.flow == "1")
+    assert own == pytest.approx(0.01 + (2 * wire(500) + wire(1400)) / LINE, abs=1e-9)
+    assert any("the scheduler of flow 1" in note and "longest-residence" in note for note in answer.notes)
+    assert {limit.flow: limit.kept for limit in answer.limits} == {"1": False, "2": True}
+
+
+def in_cycles(cycle: str, payload: int) -> Test:
+    """Flow 1 from `h1` over two switches whose cycles begin 30 us apart, beside 1400 B of another class."""
+    test = Test("cycles", host="ideal").end_system("h1").end_system("h2").end_system("to")
+    classes = [TrafficClass(0, "0 1 2 3 4 5"), TrafficClass(1, "6"), TrafficClass(2, "7")]
+    for name, base in (("s1", "0ns"), ("s2", "30us")):
+        tsn = SwitchTsn(classes=classes, cyclic=CyclicQueuing("1 2", cycle, base_time=base))
+        test.switch(name, tsn=[tsn], delay="2us", buffer="1MiB")
+    for ends in (("h1", "s1"), ("h2", "s1"), ("s1", "s2"), ("s2", "to")):
+        test.link(*ends, rate="100Mbit/s")
+    for flow, size, priority in ((1, payload, 7), (2, 1400, 0)):
+        test.flow(flow, protocol="raw", from_=f"h{flow}", to="to", vlan=7, priority=priority)
+        test.send(flow, period="1ms", payload=f"{size}B").receive(flow)
+    return test.timing(duration="20ms")
+
+
+def test_cyclic_queues_take_a_cycle_each_and_one_more(tmp_path: Path) -> None:
+    told = bound(in_cycles("400us", 500), tmp_path)
+    # The own line and the way to the first port; two cycles there; one more, and the later beginning of the second.
+    assert told["1"] == Fraction(wire(500), LINE) + Fraction(2 + 2 * 400 + 400 + 30, 10**6)
+
+
+def test_a_cycle_that_is_too_short_for_what_comes_is_refused_with_its_port(tmp_path: Path) -> None:
+    # Beside a frame of 1400 B and a gap a cycle of 200 us has room for 8368 bit.
+    assert bound(in_cycles("200us", 1003), tmp_path)["1"] is not None
+    with pytest.raises(TestError, match="8376 bit may come to its cyclic queues in a cycle") as caught:
+        bound(in_cycles("200us", 1005), tmp_path)
+    (one, _) = caught.value.diagnostics
+    assert (one.element, one.limit) == ('server "s1:3"', "8368 bit")
+    assert "lengthen the cycle" in one.cure
+
+
 REFUSED = {
     "shaped classes that are preemptable": "its port 1 has shaped classes that are preemptable",
     "express classes below preemptable ones": "its port 1 has express classes below preemptable ones",
-    "asynchronous shaping": "its port 1 has asynchronous shaping",
+    "cyclic queuing around a class": "its port 1 has a class between those of cyclic queuing",
     "holds": "its port 1 has gates that hold the MAC",
     "several lists": "its port 1 has gate schedules that take over one another",
 }
@@ -201,13 +263,15 @@ def test_combinations_without_a_curve_are_refused_by_port_limit_and_cure(what: s
     low, high = TrafficClass(0, "0 1 2 3 4 5 6"), TrafficClass(1, "7")
     halves = [GateEntry("250us", open="1"), GateEntry("250us", open="0 1")]
     held = [GateEntry("250us", open="1", mac="hold"), GateEntry("250us", open="0 1", mac="release")]
-    schedulers = Ats([Scheduler(1, "10Mbit/s", "2000B")])
     tsn = {
         "shaped classes that are preemptable": SwitchTsn(
             classes=[replace(low, preemptable="on", shaper=Cbs("20Mbit/s")), high]
         ),
         "express classes below preemptable ones": SwitchTsn(classes=[low, replace(high, preemptable="on")]),
-        "asynchronous shaping": SwitchTsn(classes=[low, replace(high, shaper=schedulers)]),
+        "cyclic queuing around a class": SwitchTsn(
+            classes=[TrafficClass(0, "0 1 2 3"), TrafficClass(1, "4 5 6"), TrafficClass(2, "7")],
+            cyclic=CyclicQueuing("0 2", "500us"),
+        ),
         "holds": SwitchTsn(classes=[replace(low, preemptable="on"), high], schedules=[GateSchedule(held)]),
         "several lists": SwitchTsn(
             classes=[low, high],

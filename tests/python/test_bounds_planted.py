@@ -1,9 +1,9 @@
 """Linear programmes of classes can fail: with a rule that is wrong in the bounded plan, simulation exceeds the bound.
 
-For each kind of rule (static priorities, credit-based shapers, gates, windows of time-triggered frames, virtual links
-beside classes, fragments, and shapers beside windows and gates) the search drives the simulator towards the bound of
-the honest plan, and never above it. The same bound of a plan in which that rule is better than it is in the simulated
-network is exceeded: by a rule that was wrong in a programme it would be too.
+For each kind of rule (static priorities, shapers with credit and asynchronous ones, cyclic queues, gates, windows of
+time-triggered frames, virtual links beside classes, fragments, and shapers beside windows and gates) the search drives
+the simulator towards the bound of the honest plan, and never above it. The same bound of a plan in which that rule is
+better than it is in the simulated network is exceeded: by a rule that was wrong in a programme it would be too.
 """
 
 from __future__ import annotations
@@ -56,6 +56,16 @@ GATED = text(
         '<gate-schedule><gate-entry for="700us" open="1"/><gate-entry for="300us" open="0"/></gate-schedule>',
     )
 )
+ASYNCHRONOUS = text(
+    CLASSES.format(
+        '<ats longest-residence="50ms"><scheduler flow="1" rate="20Mbit/s" burst="542B"/></ats>', ""
+    )
+)
+CYCLIC = text(
+    '<switch-tsn><traffic-class number="0" priorities="0 1 2 3 4 5"/>'
+    '<traffic-class number="1" priorities="6"/><traffic-class number="2" priorities="7"/>'
+    '<cyclic-queuing classes="1 2" cycle="1ms"/></switch-tsn>'
+)
 WINDOW = {
     "kind": "mixed-criticality",
     "flows": '<flow id="9" protocol="tt" from="t" to="z" period="2ms" offset="100us" window="600us"/>',
@@ -99,6 +109,15 @@ def twice_the_slope(plan: Plan, times: int = 2) -> None:
             one["idle_slope_bps"] *= times
 
 
+def twice_the_rate(plan: Plan) -> None:
+    """The bucket of flow 1 fills twice as fast."""
+    switch_of(plan)["tsn"][0]["classes"][1]["asynchronous"]["schedulers"][0]["rate_bps"] *= 2
+
+
+def half_the_cycle(plan: Plan) -> None:
+    switch_of(plan)["tsn"][0]["cyclic"]["cycle"] //= 2
+
+
 def thrice_the_slope(plan: Plan) -> None:
     twice_the_slope(plan, 3)
 
@@ -129,6 +148,8 @@ def in_fragments(plan: Plan) -> None:
 @pytest.mark.parametrize(
     ("network", "flow", "fault", "tightness"),
     [
+        (ASYNCHRONOUS, "1", twice_the_rate, 0.8),
+        (CYCLIC, "1", half_the_cycle, 0.6),
         (STRICT, "2", below_goes_first, 0.8),
         (SHAPED, "1", twice_the_slope, 0.8),
         (GATED, "2", longer_open, 0.6),
@@ -140,6 +161,8 @@ def in_fragments(plan: Plan) -> None:
         (SHAPED_BEHIND_GATES, "1", thrice_the_slope, 0.5),
     ],
     ids=[
+        "asynchronous shaping",
+        "cyclic queuing",
         "static priorities",
         "credit-based shaper",
         "gates",

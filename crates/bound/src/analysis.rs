@@ -2,19 +2,23 @@
 
 use std::collections::BTreeSet;
 
-use crate::answer::{Answer, BOUNDS_SCHEMA, FlowBound, Judged, ServerBound, TargetBound};
+use crate::answer::{Answer, BOUNDS_SCHEMA, Judged};
 use crate::conditions::{
-    assumptions, dropped, dropped_of_schedules, dropping, full_buffers, is_told, losses, notes,
+    assumptions, dropped, dropped_by_regulator, dropped_of_schedules, dropping, full_buffers, is_told,
+    losses, notes,
 };
+use crate::cycles;
 use crate::knowledge;
 use crate::method::{Choice, Method};
-use crate::model::{Model, Multiplexing, Scheduled, problem};
+use crate::model::{Model, Multiplexing, problem};
 use crate::nodes::Layout;
 use crate::number::{Enclosure, Number};
 use crate::phases;
 use crate::plp::{self, Solver};
 use crate::question::Refusal;
 use crate::rational::Rational;
+use crate::regulators::regulated;
+use crate::results::{flow_bounds, scheduled, server_bounds};
 use crate::separate;
 use crate::tfa::{self, Total};
 use crate::values::{Settings, Shift};
@@ -112,6 +116,27 @@ impl<N: Number> Computed<N> {
     }
 }
 
+/// The least of all analyses of a network, with what is known of its flows or less.
+fn of_parts<N: Number>(
+    model: &Model,
+    layout: &Layout,
+    choice: Choice,
+    programmes: &mut impl FnMut(&Model, &Layout, &Total<N>) -> Result<Option<plp::Found>, plp::Unfit>,
+) -> Result<Computed<N>, Refusal> {
+    let mut found = computed::<N>(model, layout, choice, programmes);
+    for part in knowledge::parts(model) {
+        if part.check_loads(&part.loads()).is_err() {
+            continue;
+        }
+        match (&mut found, computed(&part, layout, choice, programmes)) {
+            (Ok(found), Ok(less)) => found.lessened(less),
+            (Err(Refusal::NoFixedPoint(_)), Ok(less)) => found = Ok(less),
+            _ => {}
+        }
+    }
+    found
+}
+
 fn analysed<N: Number>(
     model: &Model,
     choice: Choice,
@@ -121,18 +146,7 @@ fn analysed<N: Number>(
     let loads = model.loads();
     model.check_loads(&loads).map_err(Refusal::Input)?;
     let layout = Layout::of(model);
-    let mut found = computed::<N>(model, &layout, choice, &mut programmes);
-    for part in knowledge::parts(model) {
-        if part.check_loads(&part.loads()).is_err() {
-            continue;
-        }
-        match (&mut found, computed(&part, &layout, choice, &mut programmes)) {
-            (Ok(found), Ok(less)) => found.lessened(less),
-            (Err(Refusal::NoFixedPoint(_)), Ok(less)) => found = Ok(less),
-            _ => {}
-        }
-    }
-    let Computed { total, mut ends, programmes } = found?;
+    let Computed { total, mut ends, programmes } = of_parts::<N>(model, &layout, choice, &mut programmes)?;
     let is_known = total.is_some();
     let total = total.unwrap_or_else(|| Total::nothing(&layout));
     if choice.method == Method::Tfa {
@@ -140,11 +154,16 @@ fn analysed<N: Number>(
         ends = total_delays(model, &layout, &total);
     }
     let phased = choice.uses_phases().then(|| phases::analyse(model, &layout, &total)).flatten();
-    known_ends(model, &mut ends, phased.as_ref());
+    let cyclic = cycles::analyse(model, &layout, choice.settings, &total).map_err(Refusal::Input)?;
+    known_ends(model, &mut ends, [phased.as_ref().map(|known| &known.ends), cyclic.as_ref()]);
+    let multiplexing = choice.settings.multiplexing;
+    let behind = regulated(model, multiplexing, &total_delays(model, &layout, &total));
+    let starts = regulated(model, multiplexing, &ends).starts;
+    join(&starts, &mut ends);
     let mut flows = flow_bounds(
         model,
         &layout,
-        &ends,
+        (&starts, &ends),
         (choice.method == Method::Tfa).then_some((&total, phased.as_ref())),
     );
     flows.extend(model.scheduled.iter().map(scheduled));
@@ -153,12 +172,14 @@ fn analysed<N: Number>(
         if choice.settings.grouping { "on" } else { "off" },
     );
     let full = full_buffers(&layout, &total);
-    let dropping = dropping(model, &layout, &total);
-    let lossy: BTreeSet<usize> = dropping.iter().flat_map(|place| place.flows.iter().copied()).collect();
+    let dropping = dropping(model, &layout, &total, &behind.held);
+    let places = dropping.iter().flat_map(|place| place.flows.iter().copied());
+    let lossy: BTreeSet<usize> = places.chain(behind.dropped.iter().copied()).collect();
     let limits = judged(model, &ends, (&full, &lossy));
     let mut notes = [notes(model, choice, (&loads, programmes), &flows), losses(model, &full)].concat();
     let told = dropping.iter().filter(|place| !is_told(model, place, &full));
     notes.extend(told.map(|place| dropped(model, place)));
+    notes.extend(behind.dropped.iter().map(|flow| dropped_by_regulator(model, *flow)));
     notes.extend(dropped_of_schedules(model));
     notes.extend((!is_known).then(|| NO_SERVERS.to_owned()));
     Ok(Answer {
@@ -174,15 +195,24 @@ fn analysed<N: Number>(
         assumptions: assumptions(model, choice, &layout, phased.as_ref()),
         notes,
         flows,
-        servers: server_bounds(model, &layout, &total, &loads),
+        servers: server_bounds(model, &layout, (&total, &behind.held), &loads),
         limits,
     })
 }
 
-/// Takes known instants into account, and targets that have no bound.
-fn known_ends<N: Number>(model: &Model, ends: &mut [Vec<Option<N>>], phased: Option<&phases::Known>) {
-    if let Some(known) = phased {
-        for (end, known) in ends.iter_mut().flatten().zip(known.ends.iter().flatten()) {
+/// Adds to the delays of flows behind regulators what lies before.
+fn join<N: Number>(starts: &[Option<N>], ends: &mut [Vec<Option<N>>]) {
+    for (start, ends) in starts.iter().zip(ends) {
+        for end in ends {
+            *end = start.as_ref().zip(end.take()).map(|(start, end)| start.plus(&end));
+        }
+    }
+}
+
+/// Takes known instants and cycles into account, and targets that have no bound.
+fn known_ends<N: Number>(model: &Model, ends: &mut [Vec<Option<N>>], known: [Option<&cycles::Ends>; 2]) {
+    for known in known.into_iter().flatten() {
+        for (end, known) in ends.iter_mut().flatten().zip(known.iter().flatten()) {
             *end = knowledge::lesser(end.take(), known.as_ref().map(N::of));
         }
     }
@@ -233,78 +263,6 @@ fn total_delays<N: Number>(model: &Model, layout: &Layout, total: &Total<N>) -> 
     ends
 }
 
-fn text<N: Number>(value: Option<&N>) -> Option<String> {
-    value.and_then(Number::exact).map(|value| value.to_string())
-}
-
-fn flow_bounds<N: Number>(
-    model: &Model,
-    layout: &Layout,
-    ends: &[Vec<Option<N>>],
-    total: Option<(&Total<N>, Option<&phases::Known>)>,
-) -> Vec<FlowBound> {
-    let bound = |(index, flow): (usize, &crate::model::Flow)| {
-        let targets = flow.targets.iter().zip(&ends[index]).map(|(target, delay)| {
-            let path = flow.path(target.last);
-            let hops = total.map_or_else(Vec::new, |(total, phased)| {
-                let stay = |step: &usize| {
-                    let hop = layout.first[index] + step;
-                    let known = phased.and_then(|known| known.stays[hop].as_ref()).map(N::of);
-                    knowledge::lesser(total.bounds[layout.hops[hop].node].delay.clone(), known)
-                };
-                path.iter().filter_map(|step| stay(step).as_ref().map(Number::upper)).collect()
-            });
-            TargetBound {
-                target: target.name.clone(),
-                path: path.iter().map(|step| model.servers[flow.steps[*step].server].name.clone()).collect(),
-                delay: delay.as_ref().map(Number::upper).filter(|delay| delay.is_finite()),
-                delay_exact: text(delay.as_ref()),
-                hops,
-            }
-        });
-        FlowBound { flow: flow.name.clone(), targets: targets.collect() }
-    };
-    model.flows.iter().enumerate().map(bound).collect()
-}
-
-fn scheduled(flow: &Scheduled) -> FlowBound {
-    let target = |(target, path, delay): &(String, Vec<String>, Option<Rational>)| TargetBound {
-        target: target.clone(),
-        path: path.clone(),
-        delay: delay.as_ref().map(Rational::to_f64_up),
-        delay_exact: delay.as_ref().map(ToString::to_string),
-        hops: Vec::new(),
-    };
-    FlowBound { flow: flow.name.clone(), targets: flow.targets.iter().map(target).collect() }
-}
-
-fn server_bounds<N: Number>(
-    model: &Model,
-    layout: &Layout,
-    total: &Total<N>,
-    loads: &[Rational],
-) -> Vec<ServerBound> {
-    let mut delays: Vec<Option<N>> = vec![Some(N::zero()); model.servers.len()];
-    let mut backlogs = delays.clone();
-    for (node, bound) in layout.nodes.iter().zip(&total.bounds) {
-        let delay = &mut delays[node.server];
-        *delay = delay.as_ref().zip(bound.delay.as_ref()).map(|(a, b)| a.greater(b));
-        let backlog = &mut backlogs[node.server];
-        *backlog = backlog.as_ref().zip(bound.backlog.as_ref()).map(|(a, b)| a.plus(b));
-    }
-    let bound = |(index, server): (usize, &crate::model::Server)| ServerBound {
-        server: server.name.clone(),
-        delay: delays[index].as_ref().map(Number::upper).filter(|value| value.is_finite()),
-        delay_exact: text(delays[index].as_ref()),
-        backlog_bits: backlogs[index].as_ref().map(Number::upper).filter(|value| value.is_finite()),
-        backlog_exact: text(backlogs[index].as_ref()),
-        load: loads[index].to_f64_up(),
-        load_exact: loads[index].to_string(),
-        rate: server.rate().to_f64_down(),
-    };
-    model.servers.iter().enumerate().map(bound).collect()
-}
-
 /// No limit is met where frames may be lost: the bound is only of those that arrive.
 fn judged<N: Number>(
     model: &Model,
@@ -331,8 +289,10 @@ fn judged<N: Number>(
                 continue;
             }
             let is_full = |step: &crate::model::Step| full.contains(&(step.server, step.class));
-            let loses = lossy.contains(&index) || flow.steps.iter().any(is_full);
-            for (target, delay) in flow.targets.iter().zip(ends) {
+            let loses = model
+                .course(index)
+                .any(|part| lossy.contains(&part) || model.flows[part].steps.iter().any(is_full));
+            for (target, delay) in flow.targets.iter().zip(ends).filter(|(target, _)| !target.goes_on) {
                 // With an enclosure, the upper end of the bound decides.
                 let keeps = |delay: &N| match delay.exact() {
                     Some(exact) => exact <= limit.at_most,

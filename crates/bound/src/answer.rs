@@ -59,9 +59,15 @@ pub struct TargetBound {
     /// The delay as an exact fraction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_exact: Option<String>,
-    /// Delay at each server and between servers; by total flow analysis only.
+    /// Lower bound of the delay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub least: Option<f64>,
+    /// Delay at each server; by total flow analysis only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hops: Vec<f64>,
+    /// Delay before each server, and behind the last; by total flow analysis only.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub waits: Vec<f64>,
 }
 
 /// Bounds of a server.
@@ -85,6 +91,19 @@ pub struct ServerBound {
     pub load_exact: String,
     /// Long-term service rate, in bits and the unit of time.
     pub rate: f64,
+    /// Bounds of each of its classes.
+    pub classes: Vec<ClassBound>,
+}
+
+/// Bounds of a class of a server.
+#[derive(Clone, Debug, Serialize)]
+pub struct ClassBound {
+    /// Name of the class.
+    pub class: String,
+    /// Upper bound of the delay; null: unbounded.
+    pub delay: Option<f64>,
+    /// Upper bound of the backlog in bits; null: unbounded.
+    pub backlog_bits: Option<f64>,
 }
 
 /// A limit, and whether the bound meets it.

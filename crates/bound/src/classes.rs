@@ -59,6 +59,9 @@ impl<N: Number> Values<N> {
                 let latency = closed.burst.plus(&wait).over(&open).plus(&line.latency);
                 Some(Service::new(vec![RateLatency { rate: slope.least.times(&open), latency }]))
             }
+            Rule::Cyclic(cycles) => {
+                Some(Service::rate_latency(self.line(layout, node).rate.clone(), cycles.two()))
+            }
             Rule::Gated(gates) => {
                 let mut taken = self.beside_gates(layout, node, gates, true)?;
                 for higher in self.beside(layout, node, gates) {

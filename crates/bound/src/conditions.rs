@@ -58,6 +58,15 @@ pub(crate) fn assumptions(
             )
         });
     }
+    if rules().any(|rule| matches!(rule, Rule::Cyclic(_))) {
+        all.push("cyclic queues keep their cycles by the port's clock".to_owned());
+    }
+    if model.flows.iter().any(|flow| flow.regulator.is_some()) {
+        all.push(
+            "an asynchronous shaper releases a frame as soon as its bucket and the frames before it in its group allow"
+                .to_owned(),
+        );
+    }
     if layout.nodes.iter().any(|node| !node.higher.is_empty()) {
         all.push("a frame of a higher class waits for at most one frame of a lower, the longest".to_owned());
     }
@@ -77,8 +86,13 @@ pub(crate) fn full_buffers<N: Number>(layout: &Layout, total: &Total<N>) -> BTre
     full.map(|(node, _)| (node.server, node.class)).collect()
 }
 
-/// Places not proved to accept all frames that come.
-pub(crate) fn dropping<'a, N: Number>(model: &'a Model, layout: &Layout, total: &Total<N>) -> Vec<&'a Place> {
+/// Places not proved to accept all frames that come. `held`: bits in the regulator in front of each flow.
+pub(crate) fn dropping<'a, N: Number>(
+    model: &'a Model,
+    layout: &Layout,
+    total: &Total<N>,
+    held: &[Option<N>],
+) -> Vec<&'a Place> {
     let exactly = |value: &N| value.exact().or_else(|| Rational::from_f64(value.upper()));
     let hop = |(flow, step): &(usize, usize)| layout.first[*flow] + step;
     let takes_all = |place: &&Place| match &place.takes {
@@ -92,6 +106,9 @@ pub(crate) fn dropping<'a, N: Number>(model: &'a Model, layout: &Layout, total: 
                 let nodes: BTreeSet<usize> = at.iter().map(|at| layout.hops[hop(at)].node).collect();
                 let all =
                     nodes.into_iter().try_fold(Rational::ZERO, |sum, node| Some(&sum + &backlog(node)?));
+                let begins = at.iter().filter(|(_, step)| *step == 0);
+                let all =
+                    begins.fold(all, |sum, (flow, _)| Some(&sum? + &held[*flow].as_ref().and_then(exactly)?));
                 match (all, most) {
                     (Some(all), Some(most)) => Some((&all).min(most).clone()),
                     (all, most) => all.or_else(|| most.clone()),
@@ -136,8 +153,19 @@ pub(crate) fn dropped(model: &Model, place: &Place) -> String {
         Takes::Contract { .. } => "more may come than it lets pass",
         Takes::Opening { .. } => "they may come while it is closed",
     };
-    let names: Vec<&str> = place.flows.iter().map(|flow| model.flows[*flow].name.as_str()).collect();
+    let mut names: Vec<&str> = place.flows.iter().map(|flow| model.flows[*flow].name.as_str()).collect();
+    names.dedup();
     may_drop(&place.name, &names, why)
+}
+
+/// The remark about the regulator in front of a flow.
+pub(crate) fn dropped_by_regulator(model: &Model, flow: usize) -> String {
+    let flow = &model.flows[flow];
+    let place =
+        format!("the scheduler of flow {} at \"{}\"", flow.name, model.servers[flow.steps[0].server].name);
+    let why = "they are not proved to wait for less than its longest-residence: more comes than its bucket passes, or than those of \
+               other flows over the same link pass";
+    may_drop(&place, &[&flow.name], why)
 }
 
 fn may_drop(place: &str, names: &[&str], why: &str) -> String {

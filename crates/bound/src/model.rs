@@ -133,6 +133,8 @@ pub struct Server {
     pub reserved: Option<Reserved>,
     /// Rules of its classes beside strict priority.
     pub rules: BTreeMap<u8, Rule<Rational>>,
+    /// Names of its classes.
+    pub class_names: BTreeMap<u8, String>,
     /// When the gates of its classes are open.
     pub gate_times: BTreeMap<u8, GateTimes>,
     /// Whether frames leave before they have come completely.
@@ -181,14 +183,36 @@ pub struct Flow {
     pub arrival: Vec<Bucket<Rational>>,
     /// Longest frame, in bits; zero if unknown.
     pub longest_frame: Rational,
+    /// Shortest frame, likewise.
+    pub shortest_frame: Rational,
+    /// Least wait before its first server.
+    pub least_wait: Rational,
     /// When its messages are sent, if the plan says so.
     pub sent: Option<Instants>,
+    /// Regulator in front of its first server, for a flow that goes on from another one.
+    pub regulator: Option<Regulator>,
     /// Path or tree: each step after the one before it.
     pub steps: Vec<Step>,
     /// Ends of the flow.
     pub targets: Vec<Target>,
     /// Line in the file; 0 if there is none.
     pub line: u32,
+}
+
+/// Regulator of a flow (ATS scheduler, IEEE Std 802.1Q-2022, 8.6.11). What leaves it is a flow by itself: it keeps the
+/// bucket of the regulator, whatever came.
+#[derive(Clone, Debug)]
+pub struct Regulator {
+    /// Index of the flow that comes to it, and of its target there.
+    pub from: (usize, usize),
+    /// Rate of its bucket.
+    pub rate: Rational,
+    /// Time in which its bucket fills.
+    pub fills_in: Rational,
+    /// Traffic within this never waits for the bucket.
+    pub passes: Bucket<Rational>,
+    /// Longest wait of a frame; one that would wait longer is dropped.
+    pub longest_wait: Rational,
 }
 
 /// A server that a flow passes.
@@ -215,8 +239,12 @@ pub struct Target {
     pub last: usize,
     /// Delay after that server.
     pub wait: Rational,
+    /// Least delay after that server.
+    pub least_wait: Rational,
     /// Whether the delay there is unbounded, whatever its servers guarantee.
     pub unbounded: bool,
+    /// Whether it is a regulator, from which the flow goes on.
+    pub goes_on: bool,
 }
 
 /// An upper limit of a delay.
@@ -269,7 +297,10 @@ impl Flow {
             name: name.into(),
             arrival,
             longest_frame: Rational::ZERO,
+            shortest_frame: Rational::ZERO,
+            least_wait: Rational::ZERO,
             sent: None,
+            regulator: None,
             steps: Vec::new(),
             targets: Vec::new(),
             line: 0,
@@ -292,7 +323,14 @@ impl Flow {
             }));
         }
         if let Some(last) = at {
-            self.targets.push(Target { name: name.into(), last, wait, unbounded: false });
+            self.targets.push(Target {
+                name: name.into(),
+                last,
+                wait,
+                least_wait: Rational::ZERO,
+                unbounded: false,
+                goes_on: false,
+            });
         }
     }
 
@@ -326,6 +364,7 @@ impl Server {
             capacity: None,
             reserved: None,
             rules: BTreeMap::new(),
+            class_names: BTreeMap::new(),
             gate_times: BTreeMap::new(),
             cuts_through: false,
             fragments: None,
@@ -359,6 +398,23 @@ impl Model {
             }
         }
         rates.iter().zip(&self.servers).map(|(rate, server)| rate / server.rate()).collect()
+    }
+
+    /// A flow and those from which it goes on behind regulators, the first of them last.
+    pub fn course(&self, flow: usize) -> impl Iterator<Item = usize> {
+        core::iter::successors(Some(flow), |flow| Some(self.flows[*flow].regulator.as_ref()?.from.0))
+    }
+
+    /// Flows and their steps from the beginning of a flow's course to one of its steps.
+    pub(crate) fn whole_path(&self, flow: usize, last: usize) -> Vec<(usize, usize)> {
+        let mut paths: Vec<Vec<(usize, usize)>> = Vec::new();
+        let mut at = Some((flow, last));
+        while let Some((flow, last)) = at {
+            paths.push(self.flows[flow].path(last).into_iter().map(|step| (flow, step)).collect());
+            let before = self.flows[flow].regulator.as_ref().map(|regulator| regulator.from);
+            at = before.map(|(before, target)| (before, self.flows[before].targets[target].last));
+        }
+        paths.into_iter().rev().flatten().collect()
     }
 
     /// The flows that pass a server, in order.
@@ -405,7 +461,7 @@ impl Model {
         }
         let mut names = BTreeMap::new();
         for flow in &self.flows {
-            let new = names.insert(&flow.name, ()).is_none();
+            let new = names.insert(&flow.name, ()).is_none() || flow.regulator.is_some();
             let element = format!("flow \"{}\"", flow.name);
             let faults = flow_faults(flow, new);
             found.extend(

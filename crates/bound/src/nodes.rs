@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::Model;
 use crate::rational::Rational;
+use crate::regulators;
 
 /// One class of one server.
 #[derive(Clone, Debug, Default)]
@@ -25,12 +26,15 @@ pub(crate) struct Node {
 /// Hops that come to a node over one link.
 #[derive(Clone, Debug)]
 pub(crate) struct Group {
-    /// Server before that link; `None` for flows that begin here.
+    /// Server before that link; `None` for flows that begin here, or behind a regulator that does not keep them apart as
+    /// the link did.
     pub from: Option<usize>,
     /// Indices of the hops.
     pub hops: Vec<usize>,
     /// Their longest frame.
     pub longest_frame: Rational,
+    /// Whether it is one flow behind a regulator.
+    pub is_regulated: bool,
 }
 
 /// One flow at one node.
@@ -89,18 +93,7 @@ impl Layout {
                 hops.push(Hop { flow, node, before, after: Vec::new() });
             }
         }
-        for (index, hop) in hops.iter().enumerate() {
-            let from = hop.before.map(|before| nodes[hops[before].node].server);
-            let frame = &model.flows[hop.flow].longest_frame;
-            let groups = &mut nodes[hop.node].groups;
-            let known = groups.iter_mut().find(|group: &&mut Group| from.is_some() && group.from == from);
-            if let Some(group) = known {
-                group.hops.push(index);
-                group.longest_frame = (&group.longest_frame).max(frame).clone();
-            } else {
-                groups.push(Group { from, hops: vec![index], longest_frame: frame.clone() });
-            }
-        }
+        group(model, &hops, &mut nodes);
         let longest = |node: &Node| node.groups.iter().map(|group| group.longest_frame.clone()).max();
         let frames: Vec<Rational> =
             nodes.iter().map(|node| longest(node).unwrap_or(Rational::ZERO)).collect();
@@ -123,6 +116,27 @@ impl Layout {
     /// Whether no node depends on itself.
     pub(crate) fn is_feed_forward(&self) -> bool {
         self.order.iter().all(|together| together.len() == 1)
+    }
+}
+
+/// Groups the hops of each node by the link over which they come.
+fn group(model: &Model, hops: &[Hop], nodes: &mut [Node]) {
+    let spaced = regulators::spaced(model);
+    for (index, hop) in hops.iter().enumerate() {
+        let behind = hop.before.is_none().then(|| spaced.get(&hop.flow)).flatten().copied();
+        let from = hop.before.map(|before| nodes[hops[before].node].server);
+        let frame = &model.flows[hop.flow].longest_frame;
+        let groups = &mut nodes[hop.node].groups;
+        let known = groups
+            .iter_mut()
+            .find(|group: &&mut Group| from.is_some() && group.from == from && !group.is_regulated);
+        if let Some(group) = known {
+            group.hops.push(index);
+            group.longest_frame = (&group.longest_frame).max(frame).clone();
+        } else {
+            let (hops, longest_frame) = (vec![index], frame.clone());
+            groups.push(Group { from: from.or(behind), hops, longest_frame, is_regulated: behind.is_some() });
+        }
     }
 }
 

@@ -29,11 +29,9 @@ use crate::model::{Flow, Model, Server};
 use crate::nodes::Layout;
 use crate::number::Number;
 use crate::rational::Rational;
-use crate::rules::Rule;
+use crate::rules::{GAP, Rule};
 use crate::tfa::{Total, exact};
 
-/// Bits of the gap behind a frame.
-const GAP: i128 = 8 * 12;
 /// Greatest number of frames of one class of a port in a common period; flows beyond it are taken by their curves.
 const MOST_FRAMES: i128 = 512;
 
@@ -185,7 +183,7 @@ impl<'a> Analysis<'a> {
         match server.rules.get(&class) {
             None => Some(GateTimes::always()),
             Some(Rule::Gated(_)) => server.gate_times.get(&class).filter(|one| !one.open.is_empty()).cloned(),
-            Some(Rule::Shaped(_)) => None,
+            Some(Rule::Shaped(_) | Rule::Cyclic(_)) => None,
         }
     }
 

@@ -5,7 +5,6 @@ use wg_plan::Diagnostic;
 
 use crate::method::{Choice, Method};
 use crate::model::{Model, Multiplexing, Server, problem};
-use crate::rules::Rule;
 use crate::values::{Settings, Shift};
 
 impl Multiplexing {
@@ -117,11 +116,11 @@ fn unfit(
     multiplexing: Multiplexing,
     model: &Model,
 ) -> Option<(&'static str, &'static str, &'static str, &'static str)> {
-    let shaped = |server: &Server| server.rules.values().any(|rule| matches!(rule, Rule::Shaped(_)));
+    let shaped = |server: &Server| server.rules.values().any(|rule| rule.holds_back());
     match (method, multiplexing) {
         (_, Multiplexing::Arbitrary) if model.servers.iter().any(shaped) => Some((
             if method == Method::Pmoo { "--method" } else { "--multiplexing" },
-            "a credit-based shaper holds frames back while the line is free, and arbitrary multiplexing rests on servers \
+            "a credit-based shaper or a cyclic queue holds frames back while the line is free, and arbitrary multiplexing rests on servers \
              that serve whenever something waits",
             "--multiplexing fifo",
             "take tfa or sfa with --multiplexing fifo",

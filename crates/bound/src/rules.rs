@@ -13,6 +13,25 @@ pub enum Rule<N> {
     Shaped(Slope<N>),
     /// Gates that are not always open, or classes beside it whose gates are not.
     Gated(Gates<N>),
+    /// Cyclic queuing, with another class or alone.
+    Cyclic(Cycles<N>),
+}
+
+/// Cycles of cyclic queues.
+#[derive(Clone, Debug)]
+pub struct Cycles<N> {
+    /// Greatest length of a cycle.
+    pub most: N,
+    /// Least length.
+    pub least: N,
+    /// Time at the end of a cycle in which no frame begins.
+    pub guard: N,
+    /// Nominal length, ps.
+    pub picos: i128,
+    /// Beginning of a cycle in true time, but for deviations of the clock, ps.
+    pub base: i128,
+    /// Greatest deviation of the beginning of any cycle of a run, ps.
+    pub deviation: i128,
 }
 
 /// Idle slope of a credit-based shaper by the port's own clock; in true time it lies between these.
@@ -46,6 +65,9 @@ pub struct Fragments<N> {
 
 /// Bits of a further fragment: preamble, check sequence and gap.
 pub const CUT: i128 = 8 * (8 + 4 + 12);
+
+/// Bits of the gap behind a frame.
+pub(crate) const GAP: i128 = 8 * 12;
 
 /// Bits of the shortest frame, with preamble and gap.
 pub(crate) const SHORTEST: i128 = 8 * (64 + 20);
@@ -104,7 +126,27 @@ impl Rule<Rational> {
                 }),
             }),
             Self::Gated(gates) => Rule::Gated(gates.converted()),
+            Self::Cyclic(cycles) => Rule::Cyclic(Cycles {
+                most: N::of(&cycles.most),
+                least: N::of(&cycles.least),
+                guard: N::of(&cycles.guard),
+                picos: cycles.picos,
+                base: cycles.base,
+                deviation: cycles.deviation,
+            }),
         }
+    }
+
+    /// Whether it may hold frames back while the line is free, other than by closed times that all may share.
+    pub(crate) const fn holds_back(&self) -> bool {
+        matches!(self, Self::Shaped(_) | Self::Cyclic(_))
+    }
+}
+
+impl<N: Number> Cycles<N> {
+    /// Greatest time from an arrival to the end of the next cycle.
+    pub(crate) fn two(&self) -> N {
+        self.most.plus(&self.most)
     }
 }
 

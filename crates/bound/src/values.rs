@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::curve::{Arrival, Bucket, RateLatency, Service};
+use crate::knowledge;
 use crate::model::{Model, Multiplexing};
 use crate::nodes::{Group, Layout, Node};
 use crate::number::Number;
@@ -251,7 +252,10 @@ impl<N: Number> Values<N> {
             return (Bound::none(), None);
         };
         let is_alone = layout.nodes[node].groups.iter().map(|group| group.hops.len()).sum::<usize>() == 1;
-        let (delay, backlog) = (self.stay(&curve, &service, is_alone), curve.backlog(&service));
+        let (mut delay, backlog) = (self.stay(&curve, &service, is_alone), curve.backlog(&service));
+        if let Some(Rule::Cyclic(cycles)) = self.rule(node) {
+            delay = knowledge::lesser(delay, Some(cycles.two()));
+        }
         let bound = match self.buffered(layout, node, shifts) {
             Some((wait, held)) => Bound {
                 full: delay.as_ref().is_none_or(|delay| wait.compare(delay).is_lt()),

@@ -63,7 +63,9 @@ class Hop:
     server: str
     bound: float
     measured: float | None
-    """The longest residence at the server; None where it was not recorded."""
+    """The longest residence in its switch; None where it was not recorded."""
+    wait: float = 0.0
+    """The bound of what lies before the server: the line to its switch, the switch, a regulator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,8 @@ class Beside:
     hops: tuple[Hop, ...]
     alarms: tuple[str, ...]
     """The assumptions that failed, where the bound was exceeded by more than the uncertainty."""
+    end: float = 0.0
+    """The bound of what lies behind the last server."""
 
     @property
     def tightness(self) -> float | None:
@@ -294,9 +298,10 @@ def _beside(
     target, found, passed = pair
     uncertainty = found.uncertainty / _NS
     residences = {f"{hop.switch}:{hop.port}": hop.maximum for hop in result[HOPS]}
+    waits = target.waits or (0.0,) * (len(target.hops) + 1)
     hops = tuple(
-        Hop(server, bound, residences[server] / _NS if server in residences else None)
-        for server, bound in zip(target.path, target.hops, strict=False)
+        Hop(server, bound, residences[server] / _NS if server in residences else None, wait)
+        for server, bound, wait in zip(target.path, target.hops, waits, strict=False)
     )
     measured = None if found.longest is None else found.longest / _NS
     bound = float(target.delay or 0.0)
@@ -312,6 +317,7 @@ def _beside(
         uncertainty,
         hops,
         tuple(_alarms(directory, run, result, (passed, hops), sends)) if exceeded else (),
+        waits[-1],
     )
 
 
@@ -322,23 +328,25 @@ def _alarms(
     way: tuple[frozenset[str], tuple[Hop, ...]],
     sends: Sends,
 ) -> Iterator[str]:
-    """The assumptions of a bound that a run contradicts; a general sentence where no failed one can be named."""
-    found = False
+    """The assumptions of a bound that a run contradicts; a general sentence where no failed one can be named.
+
+    Long residences follow from other ways and greater bursts, and only without these from a slower service.
+    """
     servers, hops = way
-    for sentence in (
+    causes = [
         *_off_path(directory, run, result.plan.id, servers),
         *_bursts(directory, run, servers, sends),
-    ):
-        found = True
-        yield sentence
-    for hop in hops:
-        if hop.measured is not None and hop.measured > hop.bound:
-            found = True
-            yield (
-                f"service slower than assumed: a frame stayed {hop.measured * 1e6:.3f} µs at {hop.server}, "
-                f"where {hop.bound * 1e6:.3f} µs are the most"
-            )
-    if not found:
+    ]
+    slow = [hop for hop in hops if hop.measured is not None and hop.measured > hop.wait + hop.bound]
+    yield from causes
+    if causes:
+        return
+    for hop in slow:
+        yield (
+            f"service slower than assumed: a frame stayed {(hop.measured or 0.0) * 1e6:.3f} µs at {hop.server}, "
+            f"where {(hop.wait + hop.bound) * 1e6:.3f} µs are the most"
+        )
+    if not slow:
         yield (
             "service slower than assumed at a place without records (a host slower than its model, a link longer than "
             "the test says)"
@@ -466,20 +474,25 @@ def _show_flows(laid: Sequence[Laid], console: Console) -> None:
 
 
 def _show_hops(laid: Sequence[Laid], console: Console) -> None:
-    flows = (flow for one in laid for flow in one.flows)
-    worst = max(flows, key=lambda flow: flow.tightness or 0.0, default=None)
-    if worst is not None and worst.hops:
+    flows = ((one, flow) for one in laid for flow in one.flows)
+    nearest_one = max(flows, key=lambda pair: pair[1].tightness or 0.0, default=None)
+    if nearest_one is not None and nearest_one[1].hops:
+        run, worst = nearest_one
         console.print()
         console.print(f"flow {worst.flow} to {worst.target}, hop by hop:", markup=False, highlight=False)
         hops = [
             (
                 hop.server,
+                f"{1e6 * hop.wait:.3f}",
                 f"{1e6 * hop.bound:.3f}",
                 "-" if hop.measured is None else f"{1e6 * hop.measured:.3f}",
             )
             for hop in worst.hops
         ]
-        print_table(("server", "bound µs", "measured µs"), hops, console)
+        hops.append(("behind it", f"{1e6 * worst.end:.3f}", "-", "-"))
+        kind = "simulated" if run.simulated else "measured"
+        heads = ("server", "before it at most µs", "at it at most µs", f"{kind} in its switch µs")
+        print_table(heads, hops, console)
 
 
 def _told(laid: list[Laid]) -> Iterator[tuple[str, str]]:
@@ -490,7 +503,7 @@ def _told(laid: list[Laid]) -> Iterator[tuple[str, str]]:
                 exceeded = f"flow {flow.flow} to {flow.target} exceeded its bound"
                 yield f"ALARM {one.name}: {exceeded}: {alarm}", "bold"
             if flow.lost:
-                lost = f"{one.name} lost {flow.lost} frames of flow {flow.flow}"
+                lost = f"{one.name} lost {flow.lost} frames of flow {flow.flow} to {flow.target}"
                 yield f"Note: {lost}; a bound is of those that arrive", ""
         for sentence in told_invalid(one):
             yield sentence, "bold"
@@ -532,7 +545,12 @@ def laid_json(laid: list[Laid]) -> list[dict[str, Any]]:
                     "lost": flow.lost,
                     "tightness": flow.tightness,
                     "hops": [
-                        {"server": hop.server, "bound": hop.bound, "measured": hop.measured}
+                        {
+                            "server": hop.server,
+                            "wait": hop.wait,
+                            "bound": hop.bound,
+                            "measured": hop.measured,
+                        }
                         for hop in flow.hops
                     ],
                     "alarms": list(flow.alarms),

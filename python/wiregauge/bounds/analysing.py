@@ -14,7 +14,17 @@ from wiregauge.bounds.programmes import solved
 from wiregauge.config import Diagnostic, TestError
 from wiregauge.files import write_whole
 
-__all__ = ["Answer", "FlowBound", "Judged", "NoAnswerError", "ServerBound", "TargetBound", "bound", "convert"]
+__all__ = [
+    "Answer",
+    "ClassBound",
+    "FlowBound",
+    "Judged",
+    "NoAnswerError",
+    "ServerBound",
+    "TargetBound",
+    "bound",
+    "convert",
+]
 
 
 class NoAnswerError(Exception):
@@ -29,7 +39,12 @@ class TargetBound:
     path: tuple[str, ...]
     delay: float | None
     delay_exact: str | None = None
+    least: float | None = None
+    """A time that no frame undercuts, so that jitter is bounded; None where it is not known."""
     hops: tuple[float, ...] = ()
+    """The delay at each server; with total flow analysis only."""
+    waits: tuple[float, ...] = ()
+    """The delay before each server, and behind the last; with total flow analysis only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +53,15 @@ class FlowBound:
 
     flow: str
     targets: tuple[TargetBound, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ClassBound:
+    """The bounds of a traffic class at an output port."""
+
+    name: str
+    delay: float | None
+    backlog_bits: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +74,7 @@ class ServerBound:
     load: float
     rate: float
     """The long-term service rate, bit/s (or in the units of the file)."""
+    classes: tuple[ClassBound, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +186,14 @@ def _decoded(answer: Mapping[str, Any]) -> Answer:
         for flow in answer["flows"]
     )
     servers = tuple(
-        ServerBound(server["server"], server["delay"], server["backlog_bits"], server["load"], server["rate"])
+        ServerBound(
+            server["server"],
+            server["delay"],
+            server["backlog_bits"],
+            server["load"],
+            server["rate"],
+            tuple(ClassBound(one["class"], one["delay"], one["backlog_bits"]) for one in server["classes"]),
+        )
         for server in answer["servers"]
     )
     said: Sequence[str] = ("name", "method", "multiplexing", "grouping", "arithmetic", "phases", "time_unit")
@@ -182,5 +214,7 @@ def _target(target: Mapping[str, Any]) -> TargetBound:
         tuple(target["path"]),
         target["delay"],
         target.get("delay_exact"),
+        target.get("least"),
         tuple(target.get("hops", ())),
+        tuple(target.get("waits", ())),
     )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from rich.console import Console
 
-from wiregauge.bounds.analysing import Answer, Judged
+from wiregauge.bounds.analysing import Answer, Judged, TargetBound
 from wiregauge.terminal import print_table
 
 __all__ = ["BY_WHAT_ARRIVES", "furthest", "show_text", "show_time", "verdict"]
@@ -22,53 +23,112 @@ def show_time(value: float | None, unit: str) -> str:
 
 
 def show_text(answer: Answer, console: Console) -> None:
-    """Prints the bounds of flows and servers, limits, and assumptions."""
-    title = f"{answer.method}, {answer.multiplexing} multiplexing, grouping {answer.grouping}, {answer.arithmetic}"
-    console.print(f"{answer.name or 'network'}: {title}", markup=False, highlight=False)
-    console.print(
-        verdict(answer),
-        style="bold" if not answer.kept else "",
-        markup=False,
-        highlight=False,
-        soft_wrap=True,
+    """Prints verdict, worst flow and worst port, a line for each flow and each class of a port, then the conditions."""
+
+    def say(text: str, style: str = "") -> None:
+        console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+
+    say(f"{answer.name or 'network'}: {verdict(answer)}", "" if answer.kept else "bold")
+    for text in _worst(answer):
+        say(text)
+    say(
+        f"By {answer.method}, {answer.multiplexing} multiplexing, grouping {answer.grouping}, {answer.arithmetic}."
     )
-    console.print()
-    rows = [
-        (flow.flow, target.target, show_time(target.delay, answer.time_unit), str(len(target.path)))
-        for flow in answer.flows
-        for target in flow.targets
-    ]
-    print_table(("flow", "target", "delay at most", "servers"), rows, console, leading=2)
-    console.print()
-    servers = [
-        (
-            server.server,
-            show_time(server.delay, answer.time_unit),
-            "none" if server.backlog_bits is None else f"{server.backlog_bits:.0f} bit",
-            f"{server.load:.4f}",
-        )
-        for server in answer.servers
-    ]
-    print_table(("server", "delay at most", "backlog at most", "load"), servers, console)
-    if answer.limits:
-        console.print()
-        limits = [
-            (
-                limit.flow,
-                limit.target,
-                limit.written,
-                show_time(limit.delay, answer.time_unit),
-                _verdict(limit, loses=answer.loses),
-            )
-            for limit in answer.limits
-        ]
-        print_table(("flow", "target", "limit", "bound", ""), limits, console, leading=2)
-    console.print()
-    console.print("These bounds hold if:", highlight=False)
+    say("")
+    _show_flows(answer, console)
+    say("")
+    _show_servers(answer, console)
+    say("")
+    say("These bounds hold if:")
     for assumption in answer.assumptions:
-        console.print(f"- {assumption}", markup=False, highlight=False)
-    for note in answer.notes:
-        console.print(f"Note: {note}", markup=False, highlight=False)
+        say(f"- {assumption}")
+    for note in dict.fromkeys(answer.notes):
+        say(f"Note: {note}")
+
+
+def _worst(answer: Answer) -> Iterator[str]:
+    """The flow that comes nearest to its limit or takes longest, and the port with the longest delay."""
+    unit = answer.time_unit
+    targets = [(flow.flow, target) for flow in answer.flows for target in flow.targets]
+    limits = _limits(answer)
+
+    def late(pair: tuple[str, TargetBound]) -> tuple[bool, bool, float]:
+        flow, target = pair
+        own = limits.get((flow, target.target))
+        alone = False, target.delay is None, 0.0 if limits else target.delay or 0.0
+        return alone if own is None else _beyond(own)
+
+    if targets:
+        flow, target = max(targets, key=late)
+        own = limits.get((flow, target.target))
+        limit = "" if own is None else f" of {own.written}"
+        slowest = ""
+        if target.hops:
+            stay, server = max(zip(target.hops, target.path, strict=True))
+            slowest = f", {show_time(stay, unit)} of it at {server}"
+        yield f"Worst flow: {flow} to {target.target}, {show_time(target.delay, unit)}{limit}{slowest}"
+    if answer.servers:
+        worst = max(answer.servers, key=lambda one: (one.delay is None, one.delay or 0.0))
+        said = f"{show_time(worst.delay, unit)}, {_bits(worst.backlog_bits)}, load {worst.load:.4f}"
+        yield f"Worst port: {worst.server}, {said}"
+
+
+def _limits(answer: Answer) -> dict[tuple[str, str], Judged]:
+    """The limit of each flow and target that is exceeded most, or is nearest."""
+    found: dict[tuple[str, str], Judged] = {}
+    for limit in answer.limits:
+        key = limit.flow, limit.target
+        found[key] = max(found.get(key, limit), limit, key=_beyond)
+    return found
+
+
+def _show_flows(answer: Answer, console: Console) -> None:
+    """A line for each flow; several where its targets differ in more than their names."""
+    unit, limits = answer.time_unit, _limits(answer)
+    knows_least = any(target.least is not None for flow in answer.flows for target in flow.targets)
+    lines: dict[tuple[str, ...], list[str]] = {}
+    for flow in answer.flows:
+        for target in flow.targets:
+            limit = limits.get((flow.flow, target.target))
+            least = ("-" if target.least is None else show_time(target.least, unit),) if knows_least else ()
+            judged = ("-", "") if limit is None else (limit.written, _verdict(limit, loses=answer.loses))
+            row = flow.flow, show_time(target.delay, unit), *least, *(judged if limits else ())
+            lines.setdefault(row, []).append(target.target)
+    heads = ("flow", "target", "at most", *(("at least",) if knows_least else ()))
+    heads += ("limit", "") if limits else ()
+    rows = [(row[0], _together(names), *row[1:]) for row, names in lines.items()]
+    print_table(heads, rows, console, leading=2)
+
+
+def _together(targets: Sequence[str]) -> str:
+    """Names of targets; of the copies on both networks the receiver once: `es16 A, B`."""
+    parts: list[str] = []
+    for target in targets:
+        if target.endswith(" B") and parts and parts[-1] == f"{target[:-2]} A":
+            parts[-1] += ", B"
+        else:
+            parts.append(target)
+    return ", ".join(parts)
+
+
+def _show_servers(answer: Answer, console: Console) -> None:
+    several = any(len(server.classes) > 1 for server in answer.servers)
+    rows = []
+    for server in answer.servers:
+        load = f"{server.load:.4f}"
+        classes = server.classes if several else ()
+        of_classes = [(one.name, one.delay, one.backlog_bits) for one in classes]
+        for name, delay, backlog in of_classes or [("", server.delay, server.backlog_bits)]:
+            own = (name,) if several else ()
+            rows.append((server.server, *own, show_time(delay, answer.time_unit), _bits(backlog), load))
+            # The load is that of the port.
+            load = ""
+    heads = ("server", *(("class",) if several else ()), "delay at most", "backlog at most", "load")
+    print_table(heads, rows, console)
+
+
+def _bits(value: float | None) -> str:
+    return "none" if value is None else f"{value:.0f} bit"
 
 
 def verdict(answer: Answer) -> str:

@@ -11,6 +11,7 @@ mod flows;
 mod loads;
 mod nodes;
 mod phases;
+mod regulated;
 mod scheduled;
 
 use std::borrow::Cow;

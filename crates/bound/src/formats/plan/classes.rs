@@ -5,20 +5,32 @@ use std::collections::{BTreeMap, BTreeSet};
 use wg_frame::time::Span;
 use wg_plan::host_tsn::{GateEntry, Shaper};
 use wg_plan::{
-    Attachment, Flow as PlannedFlow, Integration, LinkPriority, NodeIndex, NodeKind, PortClass, PortSchedule,
-    PortTsn, SwitchKind,
+    Attachment, CyclicQueuing, Flow as PlannedFlow, ForwardingMode, Integration, LinkPriority, NodeIndex,
+    NodeKind, PortClass, PortSchedule, PortTsn, SwitchKind,
 };
 
 use super::{AROUND_FRAME, Reading, seconds};
 use crate::curve::Bucket;
 use crate::rational::Rational;
-use crate::rules::{Behind, Closed, Fragments, Gates, Rule, Slope};
+use crate::rules::{Behind, Closed, Cycles, Fragments, Gates, Rule, Slope};
 
 /// Number of ranks before all classes: virtual links that no class takes, those of high priority before those of low.
 const BEFORE_CLASSES: u8 = 2;
 
-/// Rank of a class at its port; less is more urgent.
+/// Ranks at a port without traffic classes: virtual links, priorities, frames that nothing distinguishes.
+pub(super) const LINKS: u8 = 1;
+pub(super) const FIRST_COME: u8 = of_priority(0);
+
+pub(super) const fn of_priority(priority: u8) -> u8 {
+    LINKS + 2 + (7 - if priority > 7 { 7 } else { priority })
+}
+
+/// Rank of a class at its port; less is more urgent. Classes of cyclic queuing take turns, and have one rank.
 pub(super) fn rank(tsn: &PortTsn, class: usize) -> u8 {
+    let turns = tsn.cyclic.map(|cyclic| cyclic.classes.map(usize::from));
+    let class = turns
+        .filter(|both| both.contains(&class))
+        .map_or(class, |both| both.into_iter().max().unwrap_or(class));
     let after = tsn.classes.len().saturating_sub(1 + class);
     u8::try_from(after).unwrap_or(u8::MAX).saturating_add(BEFORE_CLASSES)
 }
@@ -37,6 +49,33 @@ impl Reading<'_> {
     /// Rank of a priority at a port with traffic classes; less is more urgent.
     pub(super) fn rank(tsn: &PortTsn, priority: u8) -> u8 {
         rank(tsn, usize::from(tsn.classes_of_priorities()[usize::from(priority & 7)]))
+    }
+
+    /// Names of the ranks of a port.
+    pub(super) fn class_names(&self, at: Attachment) -> BTreeMap<u8, String> {
+        let links = |first: u8| {
+            let named = |(rank, which)| (rank, format!("virtual links of {which} priority"));
+            [(first, "high"), (first + 1, "low")].map(named)
+        };
+        if let Some(tsn) = self.tsn(at) {
+            let mut names = BTreeMap::from(links(0));
+            for class in 0..tsn.classes.len() {
+                let turns = tsn.cyclic.filter(|cyclic| cyclic.classes.map(usize::from).contains(&class));
+                let name = match turns.map(|cyclic| cyclic.classes) {
+                    Some([one, other]) => format!("classes {one} and {other}"),
+                    None => format!("class {class}"),
+                };
+                names.insert(rank(&tsn, class), name);
+            }
+            return names;
+        }
+        let strict = matches!(&self.network.nodes[usize::from(at.node)].kind, NodeKind::Switch(one) if one.strict_priority);
+        let mut names = BTreeMap::from([(FIRST_COME, "other frames".to_owned())]);
+        if strict {
+            names.extend((0..8).map(|priority| (of_priority(priority), format!("priority {priority}"))));
+        }
+        names.extend(links(LINKS));
+        names
     }
 
     /// Rank of a virtual link: before all classes, or that of the class that takes it.
@@ -81,6 +120,14 @@ impl Reading<'_> {
             found.insert(LAUNCHED, Vec::new());
         }
         if let NodeKind::Switch(switch) = &self.network.nodes[usize::from(node)].kind {
+            let waits = |tsn: &&PortTsn| {
+                tsn.cyclic.is_some() || tsn.classes.iter().any(|class| class.asynchronous.is_some())
+            };
+            if switch.forwarding_mode == ForwardingMode::CutThrough
+                && switch.tsn.iter().any(|tsn| waits(&tsn))
+            {
+                found.insert(CUT_THROUGH, Vec::new());
+            }
             // Frames that enter by these ports have another class wherever they leave. A filter that only drops reduces
             // load.
             let filters = switch.tsn.iter().filter(|tsn| changes_priorities(tsn));
@@ -123,12 +170,15 @@ impl Reading<'_> {
         // that fits by the clock's reading may last beyond its gate.
         let ticks = self.coarse(at.node);
         let Some(schedule) = tsn.schedules.first() else {
+            let cyclic = tsn
+                .cyclic
+                .map(|cyclic| (rank(usize::from(cyclic.classes[0])), self.cycles(at.node, &tsn, cyclic)));
             let slopes = tsn.classes.iter().enumerate().filter_map(|(class, one)| {
                 let slope = Rational::integer(i128::from(one.idle_slope_bps?));
                 let (least, most) = (&slope * &slow, &slope * &fast);
                 Some((rank(class), Rule::Shaped(Slope { least, most, behind: None })))
             });
-            return slopes.collect();
+            return slopes.chain(cyclic).collect();
         };
         let every = 0..tsn.classes.len();
         let gates = |class: usize| Gates {
@@ -163,6 +213,21 @@ impl Reading<'_> {
             }
         };
         every.clone().map(|class| (rank(class), rule(class))).collect()
+    }
+
+    /// Cycles of cyclic queues at a port.
+    fn cycles(&self, node: NodeIndex, tsn: &PortTsn, cyclic: CyclicQueuing) -> Rule<Rational> {
+        let fast = self.fast(node);
+        let slow = &Rational::integer(2) - &fast;
+        let ticks = self.coarse(node);
+        Rule::Cyclic(Cycles {
+            most: &(&seconds(cyclic.cycle) / &slow) + &ticks,
+            least: (&(&seconds(cyclic.cycle) / &fast) - &ticks).max(Rational::ZERO),
+            guard: tsn.guard_band.map_or(Rational::ZERO, |guard| &seconds(guard) / &slow),
+            picos: i128::from(cyclic.cycle.as_picos()),
+            base: i128::from(cyclic.base_time.as_picos()) - self.clock_offset(node),
+            deviation: self.deviation(node),
+        })
     }
 
     /// Preemptable classes of a port, and the uncuttable part of a frame: less than the shortest fragment and, without
@@ -222,6 +287,12 @@ const CUT_OFF: Unruled = (
     "write integration=\"timely-block\" or \"shuffling\"",
 );
 
+const CUT_THROUGH: Unruled = (
+    "frames that are cut through and then wait for a shaper or a cycle",
+    "frames that come completely first",
+    "write forwarding-mode=\"store-and-forward\"",
+);
+
 const OTHER_PRIORITIES: Unruled = (
     "stream gates with internal priorities",
     "the priority of the tag",
@@ -264,16 +335,30 @@ fn unruled_of(tsn: &PortTsn) -> Vec<Unruled> {
         let cure = "leave mac out of the <gate-entry> elements";
         found.push(("gates that hold the MAC", "gates that leave the MAC as it is", cure));
     }
-    if tsn.classes.iter().any(|class| class.asynchronous.is_some()) {
-        found.push(("asynchronous shaping", "strict priority, <cbs> or gates", "leave <ats> out"));
-    }
-    if tsn.cyclic.is_some() {
-        found.push(("cyclic queuing", "strict priority, <cbs> or gates", "leave <cyclic-queuing> out"));
-    }
+    found.extend(tsn.cyclic.and_then(|cyclic| unruled_cycles(tsn, cyclic)));
     if tsn.schedules.len() > 1 {
         found.push(("gate schedules that take over one another", "1 gate schedule", "keep one of them"));
     }
     found
+}
+
+/// A feature of cyclic queues without a curve.
+fn unruled_cycles(tsn: &PortTsn, cyclic: CyclicQueuing) -> Option<Unruled> {
+    let [one, other] = cyclic.classes.map(usize::from);
+    let both = || [one, other].into_iter().filter_map(|class| tsn.classes.get(class));
+    if one.abs_diff(other) != 1 {
+        let cure = "give cyclic queuing two classes with numbers in a row";
+        return Some(("a class between those of cyclic queuing", "classes in a row", cure));
+    }
+    if both().any(|class| class.idle_slope_bps.is_some() || class.asynchronous.is_some()) {
+        let cure = "leave <cbs> and <ats> out of the classes of <cyclic-queuing>";
+        return Some(("cyclic queuing of classes with a shaper", "cyclic queuing alone", cure));
+    }
+    if both().any(|class| class.preemptable) {
+        let cure = "leave preemptable out of the classes of <cyclic-queuing>";
+        return Some(("cyclic queuing of preemptable classes", "cyclic queuing of express ones", cure));
+    }
+    None
 }
 
 /// Idle slope of a class while its gate is open (operIdleSlope of IEEE Std 802.1Q-2022, 8.6.8.2), to a bit per second.

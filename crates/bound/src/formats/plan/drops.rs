@@ -280,7 +280,7 @@ impl Reading<'_> {
     /// Arrival times of a flow at a gate of a switch, if the plan determines them: for one periodic sender on exact
     /// clocks, without a regulator that delays its frames.
     fn comes(&self, node: NodeIndex, at: At) -> Option<Comes> {
-        let planned = self.planned(at.0)?;
+        let planned = self.planned(at.0).filter(|_| self.model.flows[at.0].regulator.is_none())?;
         let mut sends = self.run.sends.iter().filter(|send| send.flow == planned.id);
         let (send, others) = (sends.next()?, sends.next());
         let is_exact = |node: NodeIndex| self.network.nodes[usize::from(node)].clock.is_perfect();
@@ -321,6 +321,11 @@ impl Reading<'_> {
 
     fn contract(&self, name: String, at: Vec<At>, bucket: Bucket<Rational>) -> Place {
         let flows = flows_of(&at);
+        let is_shaped_next = |(flow, step): &At| *step == 0 && self.model.flows[*flow].regulator.is_some();
+        if at.iter().any(is_shaped_next) {
+            let why = "what comes to it in front of an asynchronous shaper is not known here";
+            return Place { name, flows, takes: Takes::NotAll(why.to_owned()) };
+        }
         let of = at.into_iter().map(|at| (at, self.least_before(at))).collect();
         let run = seconds(self.run.warm_up + self.run.duration + self.run.drain);
         Place { name, flows, takes: Takes::Contract { of, bucket, run } }
@@ -478,7 +483,8 @@ impl Reading<'_> {
     /// Places for the queues of virtual links.
     fn regulators(&self, places: &mut Vec<Place>) {
         for flow in 0..self.model.flows.len() {
-            let Some(planned) = self.planned(flow) else { continue };
+            let enters = |_: &&PlannedFlow| self.model.flows[flow].regulator.is_none();
+            let Some(planned) = self.planned(flow).filter(enters) else { continue };
             let Some(link) = &planned.virtual_link else { continue };
             let most = self.at_once(planned, &self.late(planned.from));
             if most >= whole(i128::from(link.queue) + 1) {

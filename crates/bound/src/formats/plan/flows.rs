@@ -1,10 +1,11 @@
 //! Flows: arrival curves of senders, and the servers on the path to each receiver.
 
 use wg_plan::{
-    Attachment, Flow as PlannedFlow, Hop, NetworkId, NodeKind, Pattern, Protocol, Relay, Route, Send,
-    SwitchKind, TimeTriggered,
+    Attachment, Flow as PlannedFlow, Hop, LinkPriority, NetworkId, NodeKind, Pattern, Protocol, Relay, Route,
+    Send, SwitchKind, TimeTriggered,
 };
 
+use super::classes::{FIRST_COME, LINKS, of_priority};
 use super::{Reading, Traffic, frame_bits, least, most, seconds};
 use crate::curve::Bucket;
 use crate::model::{Flow, Passage, Place, Scheduled, Takes};
@@ -25,10 +26,19 @@ impl Reading<'_> {
         let receiver = route.receiver().unwrap_or_default();
         match self.readers.get(&receiver) {
             Some(server) => {
-                (Rational::ZERO, Some(Passage { wait: wire, class: 10, ..Passage::from(*server) }))
+                (Rational::ZERO, Some(Passage { wait: wire, class: FIRST_COME, ..Passage::from(*server) }))
             }
             None => (&wire + &self.told(receiver), None),
         }
+    }
+
+    /// Least time from the last line of a route to the application.
+    fn least_arriving(&self, route: &Route) -> Rational {
+        let receiver = route.receiver().unwrap_or_default();
+        let wire = route.hops.last().map(|hop| seconds(self.network.links[hop.link as usize].delay));
+        // Where the host reads, the line is the wait before that.
+        let wire = wire.filter(|_| !self.readers.contains_key(&receiver)).unwrap_or_default();
+        &wire + &seconds(self.host(receiver).interface_receive_delay)
     }
 
     /// Class of a flow among others at a port; less is better.
@@ -42,19 +52,21 @@ impl Reading<'_> {
         }
         const UNTAGGED: u8 = 0;
         let priority = flow.vlan.map_or(UNTAGGED, |tag| tag.priority);
-        let virtual_link = |link: &wg_plan::VirtualLink| if link.priority >= 4 { 1 } else { 2 };
-        let ordinary = 3 + (7 - priority.min(7));
+        let virtual_link = |link: &wg_plan::VirtualLink| {
+            LINKS + u8::from(LinkPriority::of(link.priority) == LinkPriority::Low)
+        };
+        let ordinary = of_priority(priority);
         match (&self.network.nodes[usize::from(at)].kind, &flow.virtual_link) {
             (NodeKind::EndSystem { .. }, Some(link)) => virtual_link(link),
             (NodeKind::Switch(switch), Some(link)) if switch.strict_priority => {
                 if switch.kind >= SwitchKind::Arinc664 {
                     virtual_link(link)
                 } else {
-                    3 + (7 - link.priority.min(7))
+                    of_priority(link.priority)
                 }
             }
             (NodeKind::Switch(switch), None) if switch.strict_priority => ordinary,
-            _ => 10,
+            _ => FIRST_COME,
         }
     }
 
@@ -141,7 +153,45 @@ impl Reading<'_> {
         let mut bounded = Flow::new(flow.id.to_string(), vec![arrival]);
         let longest = traffic.iter().map(|one| one.bits).max().unwrap_or(0);
         bounded.longest_frame = Rational::integer(i128::from(longest));
-        let host = self.host(flow.from);
+        let shortest = traffic.iter().map(|one| one.bits).min().unwrap_or(0);
+        bounded.shortest_frame = Rational::integer(i128::from(shortest));
+        let (wait, jitter) = self.before_port(flow, &sends, shaped);
+        bounded.least_wait = self.least_before_port(flow, &sends);
+        bounded.sent = self.instants(flow, &sends);
+        for route in &flow.routes {
+            let Some(receiver) = route.receiver() else { continue };
+            let suffix = self.suffix(flow, route);
+            let first = (wait.clone(), jitter.clone());
+            let mut passages = self.passages(flow, &route.hops, first);
+            let target = format!("{}{suffix}", self.name(receiver));
+            let (end, reader) = self.arriving(route);
+            passages.extend(reader);
+            bounded.add_target(&target, passages.clone(), end.clone());
+            if let Some(target) = bounded.targets.last_mut() {
+                target.least_wait = self.least_arriving(route);
+            }
+            for relay in self.run.relays.iter().filter(|relay| relay.flow == flow.id && relay.on == receiver)
+            {
+                self.returned(
+                    &mut bounded,
+                    (flow, relay, payload),
+                    route,
+                    &mut passages.clone(),
+                    &end,
+                    &suffix,
+                );
+            }
+        }
+        if let Some(reader) = self.readers.get(&flow.from).filter(|_| flow.is_loopback()) {
+            let within = Passage { wait, variation: jitter, class: FIRST_COME, ..Passage::from(*reader) };
+            bounded.add_target(self.name(flow.from).to_owned(), [within], Rational::ZERO);
+        }
+        let lengths: Vec<i128> = traffic.iter().map(|one| i128::from(one.bits)).collect();
+        self.push(flow, bounded, &lengths);
+    }
+
+    /// Greatest time from a call to the port, and how much earlier or later than its period a frame may get there.
+    fn before_port(&self, flow: &PlannedFlow, sends: &[&Send], shaped: Rational) -> (Rational, Rational) {
         // A latency begins with the application's call. Before it, the application had to wake up and wait for the
         // processor's work for other messages: that shifts its frames, which is jitter, and is no part of the latency.
         // After it, the processor works for this message alone, because it handles one after the other.
@@ -157,35 +207,13 @@ impl Reading<'_> {
         } else {
             (shaped, &jitter + &ticks)
         };
-        let wait = &(&own + &seconds(host.interface_delay)) + &held;
-        bounded.sent = self.instants(flow, &sends);
-        for route in &flow.routes {
-            let Some(receiver) = route.receiver() else { continue };
-            let suffix = self.suffix(flow, route);
-            let first = (wait.clone(), jitter.clone());
-            let mut passages = self.passages(flow, &route.hops, first);
-            let target = format!("{}{suffix}", self.name(receiver));
-            let (end, reader) = self.arriving(route);
-            passages.extend(reader);
-            bounded.add_target(&target, passages.clone(), end.clone());
-            for relay in self.run.relays.iter().filter(|relay| relay.flow == flow.id && relay.on == receiver)
-            {
-                self.returned(
-                    &mut bounded,
-                    (flow, relay, payload),
-                    route,
-                    &mut passages.clone(),
-                    &end,
-                    &suffix,
-                );
-            }
-        }
-        if let Some(reader) = self.readers.get(&flow.from).filter(|_| flow.is_loopback()) {
-            let within = Passage { wait, variation: jitter, class: 10, ..Passage::from(*reader) };
-            bounded.add_target(self.name(flow.from).to_owned(), [within], Rational::ZERO);
-        }
-        self.note_lengths(traffic.iter().map(|one| i128::from(one.bits)));
-        self.model.flows.push(bounded);
+        (&(&own + &seconds(self.host(flow.from).interface_delay)) + &held, jitter)
+    }
+
+    /// Least time from a call to the port.
+    fn least_before_port(&self, flow: &PlannedFlow, sends: &[&Send]) -> Rational {
+        let costs = sends.iter().map(|send| self.transmit_cost(flow.from, flow.protocol, send.payload));
+        &costs.min().unwrap_or_default() + &seconds(self.host(flow.from).interface_delay)
     }
 
     /// The path from a relay back to the sender, after the outward path.
@@ -284,7 +312,11 @@ impl Reading<'_> {
             // A frame that misses its window uses a later one; each lets one pass.
             let variation = if is_bounded { late } else { period.clone() };
             let wait = arrives.unwrap_or_default();
-            bounded.add_target(target, [Passage { server, class: 10, wait, variation }], Rational::ZERO);
+            bounded.add_target(
+                target,
+                [Passage { server, class: FIRST_COME, wait, variation }],
+                Rational::ZERO,
+            );
             bounded.targets.last_mut().into_iter().for_each(|target| target.unbounded = !is_bounded);
         }
         self.note_lengths([i128::from(self.bits_of(send))].into_iter());

@@ -3,6 +3,7 @@
 use wg_plan::wire::wire_bits;
 use wg_plan::{Flow as PlannedFlow, Inject, NodeKind, Protocol};
 
+use super::classes::{FIRST_COME, of_priority};
 use super::{AROUND_FRAME, Reading, seconds};
 use crate::curve::Bucket;
 use crate::model::{Flow, Passage};
@@ -31,6 +32,7 @@ impl Reading<'_> {
         let rate = &(&Rational::integer(bits * i128::from(inject.burst)) / &interval) * &self.fast(inject.on);
         let mut flow = Flow::new(name, vec![Bucket { burst, rate }]);
         flow.longest_frame = Rational::integer(bits);
+        flow.shortest_frame = flow.longest_frame.clone();
         let stands_for = PlannedFlow::plain(0, Protocol::Udp, inject.route.clone());
         let ticks = &self.coarse(inject.on) + &self.ahead(inject.on, 0);
         let passages = self.passages(&stands_for, &inject.route.hops, (ticks.clone(), ticks));
@@ -63,12 +65,13 @@ impl Reading<'_> {
                     let rate = &bits / &period;
                     let mut flow = Flow::new(name, vec![Bucket { burst: bits.clone(), rate }]);
                     flow.longest_frame = bits.clone();
+                    flow.shortest_frame = bits.clone();
                     let class = if let Some(tsn) = switch.tsn_of(port.port) {
                         Self::rank(tsn, frames.priority)
                     } else if switch.strict_priority {
-                        3 + (7 - frames.priority.min(7))
+                        of_priority(frames.priority)
                     } else {
-                        10
+                        FIRST_COME
                     };
                     let passage = Passage { class, ..Passage::from(*server) };
                     flow.add_target("link", [passage], Rational::ZERO);

@@ -92,6 +92,7 @@ impl Reading<'_> {
                     capacity: Some(&nominal * &fast),
                     reserved: None,
                     rules: self.rules(from),
+                    class_names: self.class_names(from),
                     gate_times: self.gate_times(from),
                     cuts_through: self.cuts_through(from.node),
                     fragments: self.fragments(from),
@@ -354,11 +355,20 @@ impl Reading<'_> {
             let sum = sums.entry(flow.from).or_insert(Rational::new(40, 1_000_000));
             *sum = &*sum + &(&bits / &rate);
         }
-        for (node, jitter) in sums {
-            let within = if jitter <= Rational::new(500, 1_000_000) { "within" } else { "beyond" };
+        let most = Rational::new(500, 1_000_000);
+        let (within, beyond): (Vec<_>, Vec<_>) = sums.into_iter().partition(|(_, jitter)| *jitter <= most);
+        for (whose, said) in [(within, "within"), (beyond, "beyond")] {
+            let Some((worst, jitter)) = whose.iter().max_by(|a, b| a.1.cmp(&b.1).then(b.0.cmp(&a.0))) else {
+                continue;
+            };
+            let worst = self.name(*worst);
+            let (them, of) = if whose.len() == 1 {
+                (format!("\"{worst}\""), String::new())
+            } else {
+                (format!("{} end systems", whose.len()), format!(" (\"{worst}\")"))
+            };
             let text = format!(
-                "virtual links leave \"{}\" with a jitter of at most {:.3} µs, {within} the 500 µs of ARINC 664 part 7",
-                self.name(node),
+                "virtual links leave {them} with a jitter of at most {:.3} µs{of}, {said} the 500 µs of ARINC 664 part 7",
                 jitter.to_f64_up() * 1e6
             );
             self.model.notes.push(text);

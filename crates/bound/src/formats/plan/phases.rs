@@ -12,14 +12,14 @@ use crate::rational::Rational;
 
 impl Reading<'_> {
     /// Greatest deviation of a clock in a run from true time and its constant offset, its ticks included, ps.
-    fn deviation(&self, node: NodeIndex) -> i128 {
+    pub(super) fn deviation(&self, node: NodeIndex) -> i128 {
         let run = seconds(self.run.warm_up + self.run.duration + self.run.drain);
         let drifted = &(&self.fast(node) - &Rational::ONE) * &run;
         picos_up(&(&drifted + &self.coarse(node)))
     }
 
     /// Reading of a node's clock at the epoch, ps.
-    fn clock_offset(&self, node: NodeIndex) -> i128 {
+    pub(super) fn clock_offset(&self, node: NodeIndex) -> i128 {
         i128::from(self.network.nodes[usize::from(node)].clock.offset.as_picos())
     }
 
