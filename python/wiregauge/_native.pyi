@@ -73,6 +73,27 @@ def compare_captures(order_json: str, spool: str | PathLike[str]) -> str:
 def observe_captures(order_json: str) -> str:
     """Reads captures of one place; JSON of their streams. Raises NativeError."""
 
+def stream_identities() -> str:
+    """JSON: the kinds of streams, each with the parts of an identity that tell its streams apart."""
+
+class Watch:
+    """Live interfaces whose streams are followed until `stop`."""
+
+    def __init__(self, interfaces: Sequence[str]) -> None:
+        """Begins to follow the streams of these interfaces. Raises NativeError."""
+
+    def second(self) -> str:
+        """JSON: `observed`, as of `observe_captures`, and in its order `recent` and `skew`, since the last call.
+
+        Raises NativeError.
+        """
+
+    def has_ended(self) -> bool:
+        """Whether an interface went away or down, so that nothing comes any more."""
+
+    def stop(self) -> str:
+        """Ends it; what came, as `second`. Raises NativeError."""
+
 def retrack(
     network_json: str,
     run_json: str,

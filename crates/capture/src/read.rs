@@ -69,7 +69,29 @@ pub struct Interface {
 }
 
 impl Interface {
-    fn meet(&mut self, picos: i128) {
+    /// An interface whose frames come now, with the kernel's times in ns; nothing is dropped yet.
+    pub fn live(name: &str, rate_bps: Option<u64>) -> Self {
+        let resolution = Unit::of(9);
+        Self {
+            name: name.to_owned(),
+            fcs: 0,
+            rate_bps,
+            timestamps: Some(Timestamps::SOFTWARE),
+            step_picos: resolution.map_or(1, Unit::step),
+            dropped: 0,
+            states_drops: true,
+            dropped_between: 0,
+            back_picos: 0,
+            turns: 0,
+            before: None,
+            latest: None,
+            link_type: Linktype::ETHERNET.0,
+            resolution,
+            offset_seconds: 0,
+        }
+    }
+
+    pub(crate) fn meet(&mut self, picos: i128) {
         let latest = self.latest.map_or(picos, |latest| latest.max(picos));
         self.back_picos = self.back_picos.max(u64::try_from(latest - picos).unwrap_or(u64::MAX));
         self.latest = Some(latest);

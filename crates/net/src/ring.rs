@@ -13,6 +13,8 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use wg_frame::vlan::TAG_LEN;
+
 use crate::bpf::classic;
 use crate::error::NetError;
 use crate::interface::Interface;
@@ -47,6 +49,8 @@ const STATUS_RAW_HARDWARE: u32 = 1 << 31;
 const ADDRESS_AT: usize = 48;
 /// Offset of `sll_pkttype` of `struct sockaddr_ll`.
 const KIND_AT: usize = ADDRESS_AT + 10;
+/// Length of both addresses in bytes, after which a tag follows.
+const ADDRESSES: usize = 12;
 /// Offset of the status of a block: after version and offset of private data.
 const BLOCK_STATUS_AT: usize = 8;
 
@@ -70,6 +74,22 @@ pub struct Captured<'a> {
     pub bytes: &'a [u8],
     /// Original length in bytes.
     pub length: usize,
+}
+
+impl Captured<'_> {
+    /// The captured bytes with the tag that the kernel removed, which `room` then holds; and the original length.
+    pub fn with_tag<'a>(&'a self, room: &'a mut Vec<u8>) -> (&'a [u8], usize) {
+        let (Some((kind, control)), Some((addresses, rest))) =
+            (self.tag, self.bytes.split_at_checked(ADDRESSES))
+        else {
+            return (self.bytes, self.length);
+        };
+        room.clear();
+        for part in [addresses, &kind.to_be_bytes(), &control.to_be_bytes(), rest] {
+            room.extend_from_slice(part);
+        }
+        (room, self.length + TAG_LEN)
+    }
 }
 
 /// A ring on one interface. Its memory is freed when it is dropped.
@@ -337,6 +357,10 @@ mod tests {
             found.iter().map(|f| f.tag).collect::<Vec<_>>(),
             [None, Some((0x8100, 0x2005)), Some((0x88a8, 0x2005))]
         );
+        let mut room = Vec::new();
+        let (tagged, length) = found[1].with_tag(&mut room);
+        assert_eq!((&tagged[10..18], tagged.len(), length), (&[3, 3, 0x81, 0, 0x20, 5, 3, 3][..], 44, 54));
+        assert_eq!(found[0].with_tag(&mut room), (&[1, 2][..], 12));
     }
 
     #[test]

@@ -9,6 +9,9 @@
     warn(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)
 )]
 
+mod error;
+mod watching;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,8 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
 use wg_capture::taps::{self, Order};
@@ -31,12 +33,7 @@ use wg_sim::{SimError, SimReport, Spool, Watched};
 use wg_track::Tables;
 use wg_track::tracking::RunSummary;
 
-create_exception!(
-    wiregauge._native,
-    NativeError,
-    PyException,
-    "What could not be done, as a sentence for the user: which file, what happened, the cure."
-);
+use crate::error::NativeError;
 
 /// The Rust side of wiregauge: compiling tests, simulating runs and judging records.
 #[pymodule]
@@ -47,8 +44,10 @@ mod _native {
     use super::{
         NativeError, bound_network, compare_captures, compile_plan, convert_network, label_table, language,
         observe_captures, process_run, read_quantity, replay_run, retrack, simulate_offsets, simulate_run,
-        store_beside, take_captures, track_part, tsn_commands, version,
+        store_beside, stream_identities, take_captures, track_part, tsn_commands, version,
     };
+    #[pymodule_export]
+    use crate::watching::Watch;
 
     /// Version of the segments this program writes and reads.
     #[pymodule_export]
@@ -261,6 +260,12 @@ fn observe_captures(py: Python<'_>, order_json: &str) -> PyResult<String> {
         let observed = streams::observe(&order).map_err(|error| NativeError::new_err(error.to_string()))?;
         serde_json::to_string(&observed).map_err(|error| NativeError::new_err(error.to_string()))
     })
+}
+
+/// The kinds of streams, each with the parts of an identity that tell its streams apart; JSON.
+#[pyfunction]
+fn stream_identities() -> PyResult<String> {
+    serde_json::to_string(&streams::identities()).map_err(|error| NativeError::new_err(error.to_string()))
 }
 
 /// Judges the stored records of one run again.

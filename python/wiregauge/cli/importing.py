@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from wiregauge.cli.grouped import in_groups
 from wiregauge.cli.options import meant
 from wiregauge.cli.shared import AsJson, load_test, show_judgement
-from wiregauge.cli.streaming import import_streams
+from wiregauge.cli.streaming import ContractOptions, import_streams
 from wiregauge.terminal import BAD_INPUT, WITHIN, fail, put
 
 if TYPE_CHECKING:
@@ -40,7 +41,9 @@ class Ignored(StrEnum):
     MAC = "mac"
 
 
+@in_groups
 def import_captures(
+    *,
     captures: Annotated[
         list[Path],
         typer.Argument(
@@ -154,6 +157,7 @@ def import_captures(
             "default for a single interface without Wiregauge messages.",
         ),
     ] = False,
+    judging: ContractOptions,
     as_json: AsJson = False,
 ) -> None:
     from wiregauge.captures import Captured, Comparison
@@ -165,9 +169,9 @@ def import_captures(
     asked = passive or ignore is not None or max_residence is not None or clock_offset is not None or in_order
     if asked and test is not None:
         fail("--test judges Wiregauge messages; frames matched by their content belong to no test", BAD_INPUT)
-    if streams:
+    if streams or judging.are_given:
         _refuse_beside_streams(test, asked, timestamp_point, rate, max_clock_offset)
-        raise typer.Exit(import_streams(captures, out, as_json=as_json) or WITHIN)
+        raise typer.Exit(import_streams(captures, out, judging, as_json=as_json) or WITHIN)
     wrong = [place for place in places if not all(place.partition("="))]
     if wrong:
         fail(f'--tap "{wrong[0]}": write NAME=NODE or NAME=NODE:PORT', BAD_INPUT)
@@ -223,7 +227,7 @@ def _imported(captured: Captured, out: Path, file: str, *, as_json: bool) -> int
         try:
             judgement, lines = judged(captured)
         except OnePlaceError:
-            code = import_streams(captured.files, out, as_json=as_json, unless_two=True)
+            code = import_streams(captured.files, out, ContractOptions(), as_json=as_json, unless_two=True)
             if code is not None:
                 return code
             judgement, lines = judged(replace(captured, comparison=replace(captured.comparison, asked=True)))
@@ -239,8 +243,8 @@ def _refuse_beside_streams(*options: object) -> None:
     """Refuses what has no effect on the streams of one place."""
     if any(option not in (None, False) and option != [] for option in options):
         fail(
-            "--streams reports what one place saw: leave out --test, --timestamp-point, --rate, --max-clock-offset and "
-            "the options of comparisons",
+            "--streams, --contract and --learn report what one place saw: leave out --test, --timestamp-point, --rate, "
+            "--max-clock-offset and the options of comparisons",
             BAD_INPUT,
         )
 

@@ -15,6 +15,7 @@ from wiregauge.measures.metrics.judgement import (
     LimitResult,
     PointResult,
     RunResult,
+    verdict_of,
 )
 from wiregauge.measures.metrics.summary import Summary
 from wiregauge.records import RunDirectoryError
@@ -34,4 +35,5 @@ __all__ = [
     "Summary",
     "evaluate",
     "only",
+    "verdict_of",
 ]

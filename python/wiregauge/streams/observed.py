@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from wiregauge.files.typed_json import Count, json_schema
+from wiregauge.files.typed_json import Count, Verdict, json_schema
 
 __all__ = [
     "SCHEMA",
     "Bag",
+    "ContractSource",
     "Copies",
+    "Distribution",
     "Observed",
+    "PromiseResult",
+    "Sequence",
     "Stream",
     "Tap",
     "schema_path",
@@ -99,6 +103,8 @@ class Bag:
 
     bag_ps: int
     jitter_ps: int
+    tolerant_jitter_ps: int
+    """The same, of a sender whose clock may be faster than that of the capture by 100 ppm: what contracts judge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +139,8 @@ class Stream:
     bags: list[Bag]
     is_around: bool
     """Whether it is around content that is a stream of its own."""
+    histogram: list[tuple[int, int, Count]]
+    """Times between frames in up to 40 classes of equal width: least and greatest value, ps, and count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +158,7 @@ class Tap:
 
     name: str
     file: str
-    """The file that it is first in."""
+    """The file that it is first in; empty for a live interface."""
     frames: Count
     dropped: Count | None
     """Frames that the capture lacks, as it says; None where one of its files does not say."""
@@ -190,6 +198,10 @@ class Copies:
 
     kind: str
     name: str
+    fields: dict[str, Written]
+    """Parts of the identity that the copies share."""
+    vlans: list[int]
+    """Outermost first."""
     networks: tuple[str, str]
     frames: Both
     pairs: Count
@@ -208,6 +220,39 @@ class Copies:
     """Time on the second network less time on the first."""
     skew_max_ps: Count | None
     """The smallest SkewMax that joins all pairs."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromiseResult:
+    """One promise of a contract on one stream, or one series of copies."""
+
+    stream: str
+    measure: str
+    bound: Literal["at-most", "at-least"]
+    value: float
+    """The bound, in `unit`."""
+    written: str
+    unit: Literal["ns", "B", "frames"]
+    observed: float | None
+    n: Count
+    """Values that it is the extreme of, or frames that it is counted among."""
+    instrument: tuple[float, float] | None
+    """The range of the figure within the errors of timestamps and clock; None for counts."""
+    lacking: Count | None
+    """Frames of the stream that the capture may lack; None: unknown."""
+    result: Literal["pass", "fail", "undecided"]
+    reason: str
+    """Why it is undecided; empty where it is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContractSource:
+    """The contract that the streams were judged by."""
+
+    file: str
+    sha256: str
+    streams: Count
+    """Streams that it lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,10 +275,22 @@ class Observed:
     """Frames shorter than a header, which belong to no stream."""
     beyond: Count
     """Messages of streams beyond the greatest number that is followed."""
+    uncompared: Count
+    """Messages of redundant series beyond the greatest number whose copies are compared."""
     taps: list[Tap]
     troubles: list[Trouble]
     streams: list[Stream]
     copies: list[Copies]
+    contract: ContractSource | None = None
+    verdict: Verdict = "NONE"
+    """NONE without a contract."""
+    promises: list[PromiseResult] = field(default_factory=list)
+    unseen: list[str] = field(default_factory=list)
+    """Streams of the contract of which no frame was seen."""
+    others: list[str] = field(default_factory=list)
+    """Streams that the contract does not list, and series of copies of them."""
+    notes: list[str] = field(default_factory=list)
+    """What of the contract cannot be judged."""
 
 
 def schema_path() -> Path:

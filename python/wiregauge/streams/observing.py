@@ -22,7 +22,17 @@ from wiregauge.measures.definitions.units import count_of, duration
 from wiregauge.records import MANIFEST, RunDirectory, RunDirectoryError
 from wiregauge.streams.observed import SCHEMA, Observed
 
-__all__ = ["StreamsError", "is_of_streams", "json_text", "networks_seen", "observe", "opened", "written"]
+__all__ = [
+    "PS_PER_NS",
+    "StreamsError",
+    "graded",
+    "is_of_streams",
+    "json_text",
+    "networks_seen",
+    "observe",
+    "opened",
+    "written",
+]
 
 FILE: Final = "streams.json"
 _LEAST_STEPS: Final = 3
@@ -34,8 +44,11 @@ class StreamsError(Exception):
     """The captures cannot be read, or the directory cannot be used; the text says why and what to do."""
 
 
-def observe(files: Sequence[Path]) -> Observed:
-    """The streams in captures of one place. Raises StreamsError."""
+def observe(files: Sequence[Path], dropped: int | None = None) -> Observed:
+    """The streams in captures of one place, of which `dropped` frames are missing where they do not say themselves.
+
+    Raises StreamsError.
+    """
     try:
         seen: dict[str, Any] = json.loads(
             _native.observe_captures(json.dumps({"files": [str(path) for path in files]}))
@@ -49,6 +62,17 @@ def observe(files: Sequence[Path]) -> Observed:
         raise StreamsError(
             f"{files[0]}: a capture is named twice, or two have the same content; name each once"
         )
+    silent = [tap for tap in seen["taps"] if tap["dropped"] is None]
+    if dropped is not None and not silent:
+        raise StreamsError(f"{files[0]}: states how many frames were dropped; leave out --dropped")
+    for tap in silent:
+        # Of several interfaces, nobody knows which it was.
+        tap["dropped"] = dropped
+    return graded(seen, sources)
+
+
+def graded(seen: dict[str, Any], sources: dict[str, str]) -> Observed:
+    """What was seen, as `crates/capture` reports it, with reasons to rely less on it."""
     head = {
         "schema": SCHEMA,
         "program": f"wiregauge {__version__}",
@@ -120,8 +144,8 @@ def _doubts(observed: Observed) -> Iterator[str]:
     for tap in observed.taps:
         if tap.dropped:
             yield (
-                f"{printable(tap.name)}: the capture reports {tap.dropped} frames as dropped; they are missing in the "
-                "sequence numbers like lost ones"
+                f"{printable(tap.name)}: {count_of(tap.dropped, 'frame')} dropped by the capture; they are missing in "
+                "the sequence numbers like lost ones"
             )
         if tap.turns:
             yield (
@@ -133,6 +157,8 @@ def _doubts(observed: Observed) -> Iterator[str]:
         yield f"{count_of(observed.runts, 'frame')} shorter than an Ethernet header, which belong to no stream"
     if observed.beyond:
         yield f"{observed.beyond} messages belong to streams beyond the greatest number that is followed"
+    if observed.uncompared:
+        yield f"{observed.uncompared} messages belong to redundant series beyond the greatest number that is compared"
     coarse = [
         stream
         for stream in observed.streams

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from math import inf
 from typing import Final
 
 from rich.console import Console
 
 from wiregauge.files import printable
 from wiregauge.measures.definitions.units import count_of, duration
-from wiregauge.streams.observed import Bag, Copies, Echo, Observed, Stream, Tap
+from wiregauge.streams.observed import Bag, Copies, Echo, Observed, PromiseResult, Stream
 from wiregauge.streams.observing import PS_PER_NS
 from wiregauge.terminal import print_table
 
-__all__ = ["lines", "tables"]
+__all__ = ["lines", "stream_name", "tables", "verdict_lines"]
 
 _PS_PER_SECOND: Final = 1e12
 _DIGITS: Final = 6
 _JITTER_LIMIT_PS: Final = 500_000_000
 """Greatest jitter at the output of an end system (ARINC 664 part 7)."""
+
+_RESULTS: Final = ("fail", "undecided", "pass")
+_MOST_LINES: Final = 20
+_MOST_NAMED: Final = 10
 
 _HEADS = (
     *("stream", "n", "period", "min", "max", "sd", "bit/s", "bytes"),
@@ -56,8 +62,7 @@ def lines(observed: Observed) -> Iterator[str]:
 
 def tables(observed: Observed, console: Console) -> None:
     """Prints the tables of streams, virtual links, EtherCAT and redundant networks."""
-    several = len(observed.taps) > 1
-    named = [(_name(stream, observed.taps if several else ()), stream) for stream in observed.streams]
+    named = [(stream_name(stream, observed), stream) for stream in observed.streams]
     print_table(_HEADS, [_row(name, stream) for name, stream in named], console)
     for heads, rows in (
         (_LINK_HEADS, [_link(name, stream, stream.bags) for name, stream in named if stream.bags]),
@@ -69,9 +74,65 @@ def tables(observed: Observed, console: Console) -> None:
             print_table(heads, rows, console)
 
 
-def _name(stream: Stream, taps: Sequence[Tap]) -> str:
+def stream_name(stream: Stream, observed: Observed) -> str:
+    """Name of a stream for people; with its tap where there are several."""
     name = printable(stream.name)
-    return f"{name} at {printable(taps[stream.tap].name)}" if taps else name
+    return f"{name} at {printable(observed.taps[stream.tap].name)}" if len(observed.taps) > 1 else name
+
+
+def verdict_lines(observed: Observed) -> Iterator[str]:
+    """The verdict of a contract, and its promises: each that failed, others by promise and cause; none without one."""
+    contract = observed.contract
+    if contract is None:
+        return
+    counted = {result: sum(one.result == result for one in observed.promises) for result in _RESULTS}
+    told = ", ".join(f"{count} {result}" for result, count in counted.items() if count)
+    caveat = f"  {count_of(len(observed.others), 'stream')} in no contract" if observed.others else ""
+    yield (
+        f"verdict {observed.verdict}  {count_of(len(observed.promises), 'promise')} of {printable(contract.file)}: "
+        f"{told}{caveat}"
+    )
+    for result in _RESULTS:
+        alike: dict[tuple[str, ...], list[PromiseResult]] = {}
+        for number, one in enumerate(observed.promises):
+            if one.result == result:
+                cause = re.split(r"[(:\d]", one.reason)[0]
+                key = (
+                    (str(number),)
+                    if result == "fail"
+                    else ((one.measure, one.bound, cause) if one.observed is not None else (cause,))
+                )
+                alike.setdefault(key, []).append(one)
+        for members in list(alike.values())[:_MOST_LINES]:
+            yield f"  {result} {_promise(min(members, key=_margin), len(members))}"
+        if len(alike) > _MOST_LINES:
+            yield f"  {result} {len(alike) - _MOST_LINES} more"
+    for note in observed.notes:
+        yield f"  - {printable(note)}"
+    for what, names in (("not seen", observed.unseen), ("in no contract", observed.others)):
+        if names:
+            more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+            yield f"  {what}: {', '.join(map(printable, names[:_MOST_NAMED]))}{more}"
+
+
+def _margin(one: PromiseResult) -> float:
+    if one.observed is None:
+        return inf
+    return one.value - one.observed if one.bound == "at-most" else one.observed - one.value
+
+
+def _promise(one: PromiseResult, of: int) -> str:
+    text = f"{printable(one.stream)}: {one.measure} {one.bound.replace('-', ' ')} {one.written}"
+    if one.observed is not None:
+        seen = f"{one.observed:.0f} B" if one.unit == "B" else duration(one.observed, _DIGITS)
+        text += f": {f'{one.observed:.0f}' if one.unit == 'frames' else seen} (n = {one.n}"
+        if one.instrument is not None:
+            text += f", ± {duration(one.instrument[1] - one.observed, 2)}"
+        text += ")"
+    text += f"; {one.reason}" if one.reason else ""
+    return text + (
+        "" if of == 1 else f" (closest of {of})" if one.result == "pass" else f" (and {of - 1} more alike)"
+    )
 
 
 def _row(name: str, stream: Stream) -> tuple[str, ...]:

@@ -3,15 +3,13 @@
 use serde_json::{Map, Value as Json};
 use wg_record::Sketch;
 
-use super::distribution::Distribution;
+use super::distribution::{Distribution, histogram};
 use super::kind::{As, Found, Identity, Kind, VALUES};
 use super::kinds::RTP;
 use super::numbering::{Numbering, Rule};
-use super::report::{self, BagReport, EchoReport, NumberingReport, StreamReport, ValueReport};
+use super::regulators::Regulators;
+use super::report::{self, EchoReport, NumberingReport, Recent, StreamReport, ValueReport};
 
-const PS_PER_MS: i64 = 1_000_000_000;
-/// Numbers of BAGs: 1 to 128 ms in powers of two (ARINC 664 part 7, 3.2.1).
-const BAGS: usize = 8;
 /// Datagrams that must be numbered as RTP before a stream counts as RTP, and how many of a stream must be.
 const LEAST_RTP: u64 = 4;
 const SHARE_OF_RTP: u64 = 10;
@@ -31,9 +29,10 @@ pub(super) struct Account {
     numbering: Numbering,
     values: [Tracked; VALUES],
     text: Option<Box<str>>,
-    bags: Option<Box<[i64; 2 * BAGS]>>,
+    regulators: Option<Box<Regulators>>,
     echo: Option<Box<Echo>>,
     rtp: Option<Box<Rtp>>,
+    recent: Recent,
 }
 
 /// A frame as far as accounts need it.
@@ -59,8 +58,11 @@ impl Account {
             return;
         }
         if self.frames > 0 {
-            self.intervals.add(seen.at.saturating_sub(self.last));
+            let interval = seen.at.saturating_sub(self.last);
+            self.intervals.add(interval);
+            self.recent.interval(interval);
         }
+        self.recent.frame(seen.length);
         self.frames += 1;
         self.octets += u64::from(seen.length);
         self.shortest = self.shortest.min(seen.length);
@@ -70,8 +72,8 @@ impl Account {
         if let (Some(rule), Some(number)) = (kind.rule, found.number) {
             self.numbering.take(rule, number, found.epoch, seen.at, typical);
         }
-        if let Some(bags) = &mut self.bags {
-            regulate(bags, seen.at);
+        if let Some(regulators) = &mut self.regulators {
+            regulators.take(seen.at);
         }
         self.track(found);
         if let Some(rtp) = &mut self.rtp {
@@ -85,7 +87,7 @@ impl Account {
         self.text = found.text.map(|text| {
             String::from_utf8_lossy(&text[..text.len().min(LONGEST_NAME)]).into_owned().into_boxed_str()
         });
-        self.bags = (kind.rule == Some(Rule::Arinc)).then(|| Box::new([i64::MIN; 2 * BAGS]));
+        self.regulators = (kind.rule == Some(Rule::Arinc)).then(Box::default);
         self.echo = found.echo.map(|_| Box::default());
         self.rtp = found.rtp.map(|_| Box::default());
     }
@@ -109,19 +111,26 @@ impl Account {
         if self.rtp.as_ref().is_some_and(|rtp| rtp.is_rtp(self.frames)) { &RTP } else { kind }
     }
 
-    pub(super) fn finish(mut self, kind: &'static Kind, id: &Identity) -> StreamReport {
-        let typical = self.typical();
+    /// What came since the last call.
+    pub(super) fn take_recent(&mut self) -> Recent {
+        let mut recent = std::mem::take(&mut self.recent);
+        recent.bags = self.regulators.as_mut().map(|regulators| regulators.take_recent()).unwrap_or_default();
+        recent
+    }
+
+    pub(super) fn report(&self, kind: &'static Kind, id: &Identity) -> StreamReport {
         let settled = self.settled(kind);
         let mut fields = report::identity(settled, &id.words);
-        let mut numbering = std::mem::take(&mut self.numbering);
-        if let Some(rtp) = self.rtp.take()
+        let mut numbering = &self.numbering;
+        if let Some(rtp) = &self.rtp
             && std::ptr::eq(settled, &raw const RTP)
         {
             fields.insert("ssrc".into(), format!("{:#x}", rtp.source).into());
-            numbering = rtp.numbering;
+            numbering = &rtp.numbering;
         }
+        let mut numbering = numbering.clone();
         if let Some(rule) = settled.rule {
-            numbering.finish(rule, typical);
+            numbering.finish(rule, self.typical());
         }
         let network = ["", "A", "B"].get(usize::from(id.network)).copied().filter(|name| !name.is_empty());
         let vlans: Vec<u16> = id.vlans.ids().collect();
@@ -141,11 +150,12 @@ impl Account {
             first_ps: self.first,
             last_ps: self.last,
             period: Distribution::of(&self.intervals),
+            histogram: histogram(&self.intervals),
             sequence: (settled.rule.is_some() && numbering.numbered > 0)
                 .then(|| NumberingReport::of(settled, numbering)),
             values: values(kind, &self.values),
-            echo: self.echo.and_then(|echo| echo.finish()),
-            bags: self.bags.map(|bags| conforming(&bags)).unwrap_or_default(),
+            echo: self.echo.as_ref().and_then(|echo| echo.report()),
+            bags: self.regulators.as_ref().map(|regulators| regulators.report()).unwrap_or_default(),
             is_around: kind.is_around,
         }
     }
@@ -166,22 +176,6 @@ fn values(kind: &Kind, tracked: &[Tracked; VALUES]) -> Map<String, Json> {
             (value.name.to_owned(), serde_json::to_value(made).unwrap_or_default())
         });
     made.collect()
-}
-
-/// One regulator for each BAG: when the next frame is due, and the longest that a frame was held.
-fn regulate(bags: &mut [i64; 2 * BAGS], at: i64) {
-    for (power, pair) in bags.as_chunks_mut::<2>().0.iter_mut().enumerate() {
-        let [due, held] = pair;
-        let leaves = at.max(*due);
-        *held = (*held).max(leaves.saturating_sub(at));
-        *due = leaves.saturating_add(PS_PER_MS << power);
-    }
-}
-
-fn conforming(bags: &[i64; 2 * BAGS]) -> Vec<BagReport> {
-    let each = bags.as_chunks::<2>().0.iter().enumerate();
-    each.map(|(power, [_, held])| BagReport { bag_ps: PS_PER_MS << power, jitter_ps: (*held).max(0) })
-        .collect()
 }
 
 /// A value from frame to frame.
@@ -245,7 +239,7 @@ impl Echo {
     }
 
     /// The result; `None` if nothing came back, as at a tap of one direction.
-    fn finish(self) -> Option<EchoReport> {
+    fn report(&self) -> Option<EchoReport> {
         (self.round_trip.n() > 0 || self.unsent > 0).then(|| EchoReport {
             round_trip: Distribution::of(&self.round_trip),
             unreturned: self.unreturned + self.out.len() as u64,

@@ -1,6 +1,7 @@
 //! Redundant copies: which frames came on both networks, how far apart, and which on one alone.
 
 use serde::Serialize;
+use serde_json::{Map, Value as Json};
 use wg_record::Sketch;
 
 use super::distribution::Distribution;
@@ -50,6 +51,7 @@ pub(super) struct Copies {
     elsewhere: u64,
     start: i64,
     latest: [Option<u64>; 2],
+    recent: (u64, u64),
 }
 
 /// What copies tell.
@@ -59,6 +61,10 @@ pub struct CopiesReport {
     pub kind: &'static str,
     /// Name of the series.
     pub name: String,
+    /// Parts of the identity that the copies share.
+    pub fields: Map<String, Json>,
+    /// VLANs, outermost first.
+    pub vlans: Vec<u16>,
     /// Names of the networks.
     pub networks: [String; 2],
     /// Frames on each.
@@ -117,6 +123,7 @@ impl Copies {
             partner.is_paired = true;
             let later = at.saturating_sub(partner.at);
             self.skew.add(if side == 1 { later } else { later.saturating_neg() });
+            self.recent = (self.recent.0 + 1, self.recent.1.max(later.unsigned_abs()));
         }
         if let Some(own) = own.filter(|own| !own.is_paired) {
             self.lonely(side, own);
@@ -138,63 +145,86 @@ impl Copies {
         if slot.at.saturating_sub(self.start) <= LONGEST && self.early.len() < REMEMBERED {
             self.early.push((side, slot));
         } else {
-            self.count(side, slot);
+            count(&mut self.alone[side], &mut self.listed[side], slot);
         }
     }
 
-    fn count(&mut self, side: usize, slot: Slot) {
-        self.alone[side] += 1;
-        if self.listed[side].len() < LISTED {
-            self.listed[side].push(Alone { at_ps: slot.at, number: slot.number });
-        }
+    /// Pairs since the last call, and the greatest difference between two copies.
+    pub(super) fn take_recent(&mut self) -> (u64, u64) {
+        std::mem::take(&mut self.recent)
     }
 
     /// The result for a capture that ended at `end`; `None` with one network only, or if most frames repeat the number
-    /// before: a sender that does not count leaves nothing to tell copies by.
-    pub(super) fn finish(
-        mut self,
-        kind: &'static str,
-        name: String,
+    /// before: a sender that does not count leaves nothing to tell copies by. While frames still come, those whose copy
+    /// may yet come are `at_edge`.
+    pub(super) fn report(
+        &self,
+        named: Named,
         end: i64,
-        place_name: &dyn Fn(Place, bool) -> String,
+        is_open: bool,
+        taps: &[String],
     ) -> Option<CopiesReport> {
         let [first, second] = self.places[..] else { return None };
         if self.repeated.iter().sum::<u64>() > self.skew.n() {
             return None;
         }
         let by_network = first.1 != 0 && second.1 != 0 && first.1 != second.1;
-        let mut open = std::mem::take(&mut self.early);
-        for (side, slots) in std::mem::take(&mut self.remembered).into_iter().enumerate() {
-            open.extend(slots.into_iter().flatten().filter(|slot| !slot.is_paired).map(|slot| (side, slot)));
+        let mut open = self.early.clone();
+        for (side, slots) in self.remembered.iter().enumerate() {
+            open.extend(slots.iter().flatten().filter(|slot| !slot.is_paired).map(|slot| (side, *slot)));
         }
         open.sort_by_key(|(_, slot)| (slot.at, slot.number));
         let greatest = [self.skew.min(), self.skew.max()].into_iter().flatten().map(i64::unsigned_abs).max();
         let edge = greatest.map_or(0, |skew| i64::try_from(skew).unwrap_or(i64::MAX));
-        let mut at_edge = 0;
+        let last_edge = if is_open { LONGEST } else { edge };
+        let (mut alone, mut listed, mut at_edge) = (self.alone, self.listed.clone(), 0);
         for (side, slot) in open {
-            if slot.at.saturating_sub(self.start) < edge || end.saturating_sub(slot.at) < edge {
+            if slot.at.saturating_sub(self.start) < edge || end.saturating_sub(slot.at) < last_edge {
                 at_edge += 1;
             } else {
-                self.count(side, slot);
+                count(&mut alone[side], &mut listed[side], slot);
             }
         }
         // Networks are named in their order, A before B.
         let is_swapped = (by_network && first.1 > second.1) || (!by_network && first.0 > second.0);
         let order = if is_swapped { [1, 0] } else { [0, 1] };
         let skew = Distribution::of(&self.skew);
+        let place_name = |(tap, network): Place| match (by_network, network) {
+            (true, 1) => "A".to_owned(),
+            (true, 2) => "B".to_owned(),
+            _ => taps[usize::from(tap)].clone(),
+        };
+        let Named { kind, name, fields, vlans } = named;
         Some(CopiesReport {
             kind,
             name,
-            networks: order.map(|side| place_name(self.places[side], by_network)),
+            fields,
+            vlans,
+            networks: order.map(|side| place_name(self.places[side])),
             frames: order.map(|side| self.frames[side]),
             pairs: self.skew.n(),
-            alone: order.map(|side| self.alone[side]),
-            listed: order.map(|side| std::mem::take(&mut self.listed[side])),
+            alone: order.map(|side| alone[side]),
+            listed: order.map(|side| std::mem::take(&mut listed[side])),
             at_edge,
             repeated: order.map(|side| self.repeated[side]),
             elsewhere: self.elsewhere,
             skew: if is_swapped { skew.negated() } else { skew },
             skew_max_ps: greatest,
         })
+    }
+}
+
+/// What a series is called.
+pub(super) struct Named {
+    pub(super) kind: &'static str,
+    pub(super) name: String,
+    pub(super) fields: Map<String, Json>,
+    pub(super) vlans: Vec<u16>,
+}
+
+fn count(alone: &mut u64, listed: &mut Vec<Alone>, slot: Slot) {
+    *alone += 1;
+    if listed.len() < LISTED {
+        listed.push(Alone { at_ps: slot.at, number: slot.number });
     }
 }

@@ -8,6 +8,29 @@ use wg_record::Sketch;
 const QUANTILES: [(&str, f64); 3] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99)];
 const TOO_FEW_BEYOND: f64 = 5.0;
 
+/// Greatest number of classes of a histogram.
+const CLASSES: u64 = 40;
+
+/// Values in classes of equal width from the least to the greatest: least and greatest value, count. None is empty. A
+/// value within a thousandth of an edge may be in the next class.
+pub(super) fn histogram(sketch: &Sketch) -> Vec<(i64, i64, u64)> {
+    let (Some(min), Some(max)) = (sketch.min(), sketch.max()) else { return Vec::new() };
+    let width = (max.abs_diff(min) / CLASSES).saturating_add(1);
+    let mut classes: Vec<(u64, (i64, i64, u64))> = Vec::new();
+    for bucket in sketch.buckets() {
+        let class = bucket.low.max(min).abs_diff(min) / width;
+        match classes.last_mut().filter(|(known, _)| *known == class) {
+            Some((_, (_, _, count))) => *count += bucket.count,
+            None => {
+                let low = min.saturating_add_unsigned(class.saturating_mul(width));
+                let high = low.saturating_add_unsigned(width - 1).min(max);
+                classes.push((class, (low, high, bucket.count)));
+            }
+        }
+    }
+    classes.into_iter().map(|(_, class)| class).collect()
+}
+
 /// A distribution in ps: extremes, mean and n exact, quantiles to a thousandth of themselves.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Distribution {

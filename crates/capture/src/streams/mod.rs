@@ -11,9 +11,10 @@ mod kind;
 mod kinds;
 mod layers;
 mod numbering;
+mod regulators;
 mod report;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::path::PathBuf;
 
@@ -23,14 +24,16 @@ use wg_frame::ethernet::{FCS_LEN, MIN_FRAME_LEN};
 use crate::taps::TroubleReport;
 use crate::{Interface, ReadError, Reader};
 use account::{Account, Seen};
-use copies::{Copies, Place};
+use copies::{Copies, CopiesReport, Named};
 use kind::{Found, Identity, WORDS};
-use kinds::KINDS;
+use kinds::{KINDS, RTP};
 use layers::{Layers, Vlans};
-pub use report::{Observed, StreamReport, TapReport};
+pub use report::{Observed, Recent, Second, StreamReport, TapReport};
 
-/// Greatest number of streams that are followed, and of redundant series: frames of others are counted only.
+/// Greatest number of streams that are followed: frames of others are counted only.
 const MOST_STREAMS: usize = 1 << 14;
+/// Greatest number of redundant series whose copies are compared.
+const MOST_SERIES: usize = 1 << 12;
 
 /// Parameters of an observation.
 #[derive(Clone, Debug, Deserialize)]
@@ -122,6 +125,13 @@ pub struct Streams {
     frames: u64,
     runts: u64,
     beyond: u64,
+    uncompared: u64,
+}
+
+/// The kinds of streams, each with the parts of an identity that tell its streams apart.
+pub fn identities() -> BTreeMap<&'static str, Vec<&'static str>> {
+    let kinds = KINDS.iter().chain([&RTP]);
+    kinds.map(|kind| (kind.name, kind.fields.iter().map(|field| field.name).collect())).collect()
 }
 
 /// Reads the captures of `order`.
@@ -182,6 +192,23 @@ impl Streams {
             tap.interface.back_picos = tap.interface.back_picos.max(interface.back_picos);
             tap.interface.turns = tap.interface.turns.saturating_add(interface.turns);
         }
+    }
+
+    /// Begins to take frames of a live interface; returns its tap.
+    pub fn watch(&mut self, interface: &Interface) -> u16 {
+        self.tap(interface, self.taps.len(), "")
+    }
+
+    /// Takes a frame of a watched interface: its time, ns since 1970, its octets as far as they are there, its length.
+    pub fn take(&mut self, tap: u16, nanos: i64, bytes: &[u8], length: usize) {
+        let picos = i128::from(nanos) * 1000;
+        self.taps[usize::from(tap)].interface.meet(picos);
+        self.frame(tap, picos, bytes, length);
+    }
+
+    /// The number of frames that a watched interface dropped so far.
+    pub fn dropped(&mut self, tap: u16, dropped: u64) {
+        self.taps[usize::from(tap)].interface.dropped = dropped;
     }
 
     /// The tap of an interface; those of several files are the same if number and name are.
@@ -247,61 +274,83 @@ impl Streams {
         }
         let (Some(words), Some(number)) = (found.group, found.number) else { return };
         let series = Series { kind, vlans, words };
-        if self.series.len() < MOST_STREAMS || self.series.contains_key(&series) {
+        if self.series.len() < MOST_SERIES || self.series.contains_key(&series) {
             let copies = self.series.entry(series).or_default();
             copies.take((tap, found.network), number, seen.at, self.first);
+        } else {
+            self.uncompared += 1;
         }
     }
 
     /// The accounts of all streams.
-    pub fn finish(self, troubles: Vec<TroubleReport>) -> Observed {
-        let mut streams: Vec<(u8, StreamReport)> = self
-            .streams
-            .into_iter()
-            .map(|(id, account)| (id.kind, account.finish(&KINDS[usize::from(id.kind)], &id)))
-            .collect();
-        streams.sort_by(|(kind, a), (other, b)| {
-            let key = |stream: &StreamReport| {
-                let numbers: Vec<Option<u64>> =
-                    stream.fields.values().map(serde_json::Value::as_u64).collect();
-                (stream.vlans.clone(), numbers, stream.name.clone(), stream.tap)
-            };
-            kind.cmp(other).then_with(|| key(a).cmp(&key(b)))
-        });
-        let taps = &self.taps;
-        let place = |(tap, network): Place, by_network: bool| match (by_network, network) {
-            (true, 1) => "A".to_owned(),
-            (true, 2) => "B".to_owned(),
-            _ => taps[usize::from(tap)].name.clone(),
-        };
-        let mut copies: Vec<_> = self
-            .series
-            .into_iter()
-            .filter_map(|(series, copies)| {
-                let kind = &KINDS[usize::from(series.kind)];
-                let mut words = [0; WORDS];
-                words[..2].copy_from_slice(&series.words);
-                let mut fields = report::identity(kind, &words);
-                if kind.rule == Some(numbering::Rule::Arinc) {
-                    fields.remove("source");
-                }
-                let vlans: Vec<String> = series.vlans.ids().map(|id| format!("VLAN {id}")).collect();
-                copies.finish(kind.name, report::name(kind, &fields, "", &vlans), self.last, &place)
-            })
-            .collect();
-        copies.sort_by(|a, b| (a.kind, a.name.len(), &a.name).cmp(&(b.kind, b.name.len(), &b.name)));
+    pub fn finish(mut self, troubles: Vec<TroubleReport>) -> Observed {
+        self.second(troubles, false).observed
+    }
+
+    /// The accounts of all streams so far, and what came since the last call. `is_open`: more frames come.
+    pub fn second(&mut self, troubles: Vec<TroubleReport>, is_open: bool) -> Second {
+        let (streams, recent) = self.all_streams();
+        let (copies, skew) = self.all_copies(is_open);
         let epoch = self.base.unwrap_or_default() + i128::from(self.first);
-        Observed {
+        let observed = Observed {
             epoch_realtime_ns: i64::try_from(epoch / 1000).unwrap_or(i64::MAX),
             duration_ps: self.last.saturating_sub(self.first),
             frames: self.frames,
             runts: self.runts,
             beyond: self.beyond,
+            uncompared: self.uncompared,
             taps: self.taps.iter().map(Tap::report).collect(),
             troubles,
-            streams: streams.into_iter().map(|(_, stream)| stream).collect(),
+            streams,
             copies,
+        };
+        Second { observed, recent, skew }
+    }
+
+    fn all_streams(&mut self) -> (Vec<StreamReport>, Vec<Recent>) {
+        let mut streams: Vec<_> = self
+            .streams
+            .iter_mut()
+            .map(|(id, account)| {
+                let stream = account.report(&KINDS[usize::from(id.kind)], id);
+                let numbers: Vec<Option<u64>> =
+                    stream.fields.values().map(serde_json::Value::as_u64).collect();
+                let key = (id.kind, stream.vlans.clone(), numbers, stream.name.clone(), stream.tap);
+                (key, stream, account.take_recent())
+            })
+            .collect();
+        streams.sort_by(|a, b| a.0.cmp(&b.0));
+        streams.into_iter().map(|(_, stream, recent)| (stream, recent)).unzip()
+    }
+
+    fn all_copies(&mut self, is_open: bool) -> (Vec<CopiesReport>, Vec<(u64, u64)>) {
+        let taps: Vec<String> = self.taps.iter().map(|tap| tap.name.clone()).collect();
+        let mut copies: Vec<_> = self
+            .series
+            .iter_mut()
+            .filter_map(|(series, copies)| {
+                let recent = copies.take_recent();
+                Some((copies.report(series.named(), self.last, is_open, &taps)?, recent))
+            })
+            .collect();
+        copies
+            .sort_by(|(a, _), (b, _)| (a.kind, a.name.len(), &a.name).cmp(&(b.kind, b.name.len(), &b.name)));
+        copies.into_iter().unzip()
+    }
+}
+
+impl Series {
+    fn named(&self) -> Named {
+        let kind = &KINDS[usize::from(self.kind)];
+        let mut words = [0; WORDS];
+        words[..2].copy_from_slice(&self.words);
+        let mut fields = report::identity(kind, &words);
+        if kind.rule == Some(numbering::Rule::Arinc) {
+            fields.remove("source");
         }
+        let vlans: Vec<u16> = self.vlans.ids().collect();
+        let more: Vec<String> = vlans.iter().map(|id| format!("VLAN {id}")).collect();
+        Named { kind: kind.name, name: report::name(kind, &fields, "", &more), fields, vlans }
     }
 }
 

@@ -112,6 +112,38 @@ pub struct BagReport {
     /// Least jitter at which the frames conform to that BAG, ps: the longest that a regulator with the BAG would have
     /// held one of them.
     pub jitter_ps: i64,
+    /// The same, of a sender whose clock may be faster than that of the capture by 100 ppm.
+    pub tolerant_jitter_ps: i64,
+}
+
+/// What came of a stream since it was last asked for.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Recent {
+    /// Messages.
+    pub frames: u64,
+    /// Length of the longest frame, FCS included; 0 without one.
+    pub longest: u32,
+    /// Number of times between frames that ended.
+    pub intervals: u64,
+    /// Shortest of them, ps.
+    pub min_ps: i64,
+    /// Longest of them, ps.
+    pub max_ps: i64,
+    /// By BAG, from 1 ms on, the longest that a frame was held, as in [`BagReport::tolerant_jitter_ps`].
+    pub bags: Vec<i64>,
+}
+
+impl Recent {
+    pub(super) fn interval(&mut self, interval: i64) {
+        self.min_ps = if self.intervals == 0 { interval } else { self.min_ps.min(interval) };
+        self.max_ps = if self.intervals == 0 { interval } else { self.max_ps.max(interval) };
+        self.intervals += 1;
+    }
+
+    pub(super) fn frame(&mut self, length: u32) {
+        self.frames += 1;
+        self.longest = self.longest.max(length);
+    }
 }
 
 /// A stream.
@@ -143,6 +175,8 @@ pub struct StreamReport {
     pub last_ps: i64,
     /// Time between frames.
     pub period: Distribution,
+    /// Times between frames in up to 40 classes of equal width: least and greatest value, ps, and count.
+    pub histogram: Vec<(i64, i64, u64)>,
     /// Sequence numbers; `null` where the kind has none, or none was captured.
     pub sequence: Option<NumberingReport>,
     /// Values in the frames.
@@ -168,6 +202,8 @@ pub struct Observed {
     pub runts: u64,
     /// Frames of streams beyond the greatest number that is followed.
     pub beyond: u64,
+    /// Messages of redundant series beyond the greatest number whose copies are compared.
+    pub uncompared: u64,
     /// The interfaces with frames.
     pub taps: Vec<TapReport>,
     /// Unusable parts of the files.
@@ -176,6 +212,17 @@ pub struct Observed {
     pub streams: Vec<StreamReport>,
     /// Redundant series of numbers.
     pub copies: Vec<CopiesReport>,
+}
+
+/// The streams so far, and what came of each since the last such report, in the same order.
+#[derive(Debug, Serialize)]
+pub struct Second {
+    /// All so far.
+    pub observed: Observed,
+    /// Of each stream.
+    pub recent: Vec<Recent>,
+    /// Of each redundant series: pairs, and the greatest difference between two copies, ps.
+    pub skew: Vec<(u64, u64)>,
 }
 
 /// Parts of an identity as JSON, in the order of the kind's fields.

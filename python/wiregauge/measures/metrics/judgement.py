@@ -6,7 +6,7 @@ the checks. Nothing here is rounded; rounding is for the eye and happens where t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from math import isfinite
@@ -366,10 +366,15 @@ class RunResult:
     @property
     def verdict(self) -> str:
         """PASS, FAIL, NONE (no limits) or UNDECIDED: a limit could not be judged, as none can of an INVALID run."""
-        if not self.limits:
-            return "NONE"
-        results = {limit.result for limit in self.limits}
-        return "FAIL" if "fail" in results else "UNDECIDED" if "undecided" in results else "PASS"
+        return verdict_of(limit.result for limit in self.limits)
+
+
+def verdict_of(results: Iterable[str]) -> str:
+    """The verdict from the results of limits: NONE without any."""
+    found = set(results)
+    if not found:
+        return "NONE"
+    return "FAIL" if "fail" in found else "UNDECIDED" if "undecided" in found else "PASS"
 
 
 def _caveat(runs: Sequence[RunResult]) -> str:
