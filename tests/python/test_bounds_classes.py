@@ -13,6 +13,8 @@ from wiregauge.config import (
     Ats,
     Cbs,
     CyclicQueuing,
+    FlowPath,
+    Frer,
     GateEntry,
     GateSchedule,
     Scheduler,
@@ -247,6 +249,37 @@ def test_a_cycle_that_is_too_short_for_what_comes_is_refused_with_its_port(tmp_p
     (one, _) = caught.value.diagnostics
     assert (one.element, one.limit) == ('server "s1:3"', "8368 bit")
     assert "lengthen the cycle" in one.cure
+
+
+def copied(history: int) -> Test:
+    """Flow 1 of 500 B every 33 us over one switch or three between `s` and `t`, each 2 us."""
+    test = Test("copied", host="ideal")
+    for name in ("s", "a", "b1", "b2", "t"):
+        test.switch(name, delay="60us" if name == "b2" else "2us", buffer="1MiB")
+    test.end_system("h").end_system("z")
+    for ends in (("h", "s"), ("s", "a"), ("a", "t"), ("s", "b1"), ("b1", "b2"), ("b2", "t"), ("t", "z")):
+        test.link(*ends, rate="1Gbit/s")
+    frer, paths = Frer(history_length=history, replicate_at="s"), [FlowPath("s a t"), FlowPath("s b1 b2 t")]
+    test.flow(1, protocol="raw", from_="h", to="z", frer=frer, paths=paths)
+    return test.send(1, period="33us", payload="500B").receive(1).timing(duration="20ms")
+
+
+@pytest.mark.parametrize("history", [2, 3])
+def test_copies_are_bounded_on_each_path_and_their_history_is_judged(history: int, tmp_path: Path) -> None:
+    file = tmp_path / "n.xml"
+    file.write_text(copied(history).to_xml(), encoding="utf-8")
+    answer = bounds.bound(bounds.read(file), "tfa", grouping=True)
+    told = {target.target: target for target in answer.flows[0].targets}
+    # The tag of 6 B makes a frame of 550 B on the wire, and both copies share the last line only.
+    line = Fraction(8 * (14 + 500 + 4 + 20 + 6), 10**9)
+    one, other = (Fraction(told[f"z, path {path}"].delay_exact or 0) for path in (1, 2))
+    assert told["z"].delay == told["z, path 2"].delay
+    assert 3 * line + Fraction(6, 10**6) < one < 6 * line + Fraction(6, 10**6)
+    assert 4 * line + Fraction(66, 10**6) < other < 7 * line + Fraction(66, 10**6)
+    assert told["z"].least == told["z, path 1"].least
+    (note,) = [note for note in answer.notes if note.startswith("copies of flow 1 come up to")]
+    assert "which is 2 sequence numbers later" in note
+    assert ("does not hold so many" in note) is (history == 2)
 
 
 REFUSED = {

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from bound_judge import OVERLOADED
-from bound_networks import asynchronous, cyclic
+from mechanism_networks import asynchronous, cyclic, replicated
 from wiregauge import bounds
 from wiregauge._native import simulate_offsets
 from wiregauge.config import TestError
 from wiregauge.plan import as_json
 
 WAYS = (("tfa", True), ("tfa", False), ("sfa", True), ("sfa", False), ("plp", True))
-QUICK, ALL = 30, 1000
+QUICK, ALL = 20, 1000
 
 
 def longest(file: Path, seed: int, tries: int) -> dict[tuple[str, str], float]:
@@ -61,7 +61,9 @@ def judged(text: str, place: Path, seed: int, tries: int) -> dict[tuple[str, str
     return shares
 
 
-@pytest.mark.parametrize("networks", [asynchronous, cyclic], ids=["asynchronous shaping", "cyclic queuing"])
+@pytest.mark.parametrize(
+    "networks", [asynchronous, cyclic, replicated], ids=["asynchronous shaping", "cyclic queuing", "copies"]
+)
 def test_no_simulated_delay_exceeds_a_bound(
     networks: Callable[[int], str], tmp_path: Path, thorough: bool
 ) -> None:

@@ -18,7 +18,7 @@ use crate::plp::{self, Solver};
 use crate::question::Refusal;
 use crate::rational::Rational;
 use crate::regulators::regulated;
-use crate::results::{flow_bounds, scheduled, server_bounds};
+use crate::results::{self, flow_bounds, scheduled, server_bounds};
 use crate::separate;
 use crate::tfa::{self, Total};
 use crate::values::{Settings, Shift};
@@ -157,9 +157,12 @@ fn analysed<N: Number>(
     let cyclic = cycles::analyse(model, &layout, choice.settings, &total).map_err(Refusal::Input)?;
     known_ends(model, &mut ends, [phased.as_ref().map(|known| &known.ends), cyclic.as_ref()]);
     let multiplexing = choice.settings.multiplexing;
-    let behind = regulated(model, multiplexing, &total_delays(model, &layout, &total));
     let starts = regulated(model, multiplexing, &ends).starts;
     join(&starts, &mut ends);
+    // Buffers are bounded by total flow analysis.
+    let is_regulated = model.flows.iter().any(|flow| flow.regulator.is_some());
+    let of_total = if is_regulated { total_delays(model, &layout, &total) } else { Vec::new() };
+    let behind = regulated(model, multiplexing, &of_total);
     let mut flows = flow_bounds(
         model,
         &layout,
@@ -181,6 +184,7 @@ fn analysed<N: Number>(
     notes.extend(told.map(|place| dropped(model, place)));
     notes.extend(behind.dropped.iter().map(|flow| dropped_by_regulator(model, *flow)));
     notes.extend(dropped_of_schedules(model));
+    notes.extend(results::copies(model, &flows));
     notes.extend((!is_known).then(|| NO_SERVERS.to_owned()));
     Ok(Answer {
         schema: BOUNDS_SCHEMA,

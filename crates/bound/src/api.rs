@@ -81,7 +81,7 @@ pub fn converted_json(source: &str, format: &str) -> String {
         let alike =
             steps().all(|step| steps().all(|other| step.server != other.server || step.class == other.class));
         let ruled = |server: &Server| server.reserved.is_some() || !server.rules.is_empty();
-        let alike = alike && model.flows.iter().all(|flow| flow.regulator.is_none());
+        let alike = alike && model.flows.iter().all(|flow| !flow.is_part && flow.copies.is_none());
         if !plain || !alike || model.servers.iter().any(ruled) {
             return Err(refuse(
                 "the network has waits between servers, classes or windows, and the format knows none",

@@ -191,6 +191,10 @@ pub struct Flow {
     pub sent: Option<Instants>,
     /// Regulator in front of its first server, for a flow that goes on from another one.
     pub regulator: Option<Regulator>,
+    /// Copies that its targets, and those of its parts, get.
+    pub copies: Option<Copies>,
+    /// Whether it is a part of the flow before it, and answers as that.
+    pub is_part: bool,
     /// Path or tree: each step after the one before it.
     pub steps: Vec<Step>,
     /// Ends of the flow.
@@ -213,6 +217,19 @@ pub struct Regulator {
     pub passes: Bucket<Rational>,
     /// Longest wait of a frame; one that would wait longer is dropped.
     pub longest_wait: Rational,
+}
+
+/// Copies of a flow over several ways (IEEE Std 802.1CB), of which the first to come is taken where they meet.
+#[derive(Clone, Debug)]
+pub struct Copies {
+    /// Name of the target that gets one of them.
+    pub target: String,
+    /// Least time between messages.
+    pub period: Rational,
+    /// Sequence numbers that are remembered.
+    pub history: Option<u32>,
+    /// Time without a message after which they are forgotten.
+    pub reset: Rational,
 }
 
 /// A server that a flow passes.
@@ -301,10 +318,17 @@ impl Flow {
             least_wait: Rational::ZERO,
             sent: None,
             regulator: None,
+            copies: None,
+            is_part: false,
             steps: Vec::new(),
             targets: Vec::new(),
             line: 0,
         }
+    }
+
+    /// A part of this flow on other ways.
+    pub fn another_part(&self) -> Self {
+        Self { steps: Vec::new(), targets: Vec::new(), is_part: true, ..self.clone() }
     }
 
     /// Adds the path to a target. A common beginning with another path is passed once.
@@ -461,7 +485,7 @@ impl Model {
         }
         let mut names = BTreeMap::new();
         for flow in &self.flows {
-            let new = names.insert(&flow.name, ()).is_none() || flow.regulator.is_some();
+            let new = names.insert(&flow.name, ()).is_none() || flow.is_part;
             let element = format!("flow \"{}\"", flow.name);
             let faults = flow_faults(flow, new);
             found.extend(

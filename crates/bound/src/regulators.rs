@@ -49,6 +49,9 @@ pub(crate) fn regulated<N: Number>(
         dropped: Vec::new(),
     };
     let groups = groups(model);
+    if groups.is_empty() {
+        return found;
+    }
     for (index, flow) in model.flows.iter().enumerate() {
         let Some(regulator) = &flow.regulator else { continue };
         // From its entry into the queue in front of the first server of its previous part.

@@ -156,11 +156,12 @@ impl Reading<'_> {
     /// Refuses features of the run without a curve, independent of its nodes.
     fn check_run(&mut self) {
         let mut said = Vec::new();
-        for flow in self.run.flows.iter().filter(|flow| flow.frer.is_some()) {
+        let joins = |flow: &&PlannedFlow| flow.frer.is_some_and(|frer| frer.intermediate);
+        for flow in self.run.flows.iter().filter(joins) {
             said.push((
                 format!("flow {}", flow.id),
-                "it has member streams, and how their copies meet is not bounded",
-                "leave <frer> out, and bound each way by itself",
+                "switches on its way join its member streams and part them again, and what comes of that is not bounded",
+                "leave intermediate-recovery out",
             ));
         }
         let everywhere = |flow: &&PlannedFlow| flow.addresses.mac.destination == Some(MacAddress::BROADCAST);

@@ -1,5 +1,6 @@
 //! Flows: arrival curves of senders, and the servers on the path to each receiver.
 
+use wg_frame::rtag;
 use wg_plan::{
     Attachment, Flow as PlannedFlow, Hop, LinkPriority, NetworkId, NodeKind, Pattern, Protocol, Relay, Route,
     Send, SwitchKind, TimeTriggered,
@@ -8,8 +9,17 @@ use wg_plan::{
 use super::classes::{FIRST_COME, LINKS, of_priority};
 use super::{Reading, Traffic, frame_bits, least, most, seconds};
 use crate::curve::Bucket;
-use crate::model::{Flow, Passage, Place, Scheduled, Takes};
+use crate::model::{Copies, Flow, Passage, Place, Scheduled, Takes};
 use crate::rational::Rational;
+
+/// Bits of the redundancy tag of a copy.
+const RTAG: i128 = 8 * rtag::TAG_LEN as i128;
+
+/// Bits of the frames of a flow, with and without the tag of a copy.
+fn lengths(flow: &PlannedFlow, traffic: &[Traffic]) -> Vec<i128> {
+    let tags = if flow.frer.is_some() { vec![0, RTAG] } else { vec![0] };
+    tags.iter().flat_map(|tag| traffic.iter().map(move |one| i128::from(one.bits) + tag)).collect()
+}
 
 impl Reading<'_> {
     pub(super) fn bits_of(&self, send: &Send) -> u64 {
@@ -150,17 +160,17 @@ impl Reading<'_> {
         }
         let payload = sends.iter().map(|send| send.payload).max().unwrap_or(0);
         let Some((arrival, shaped)) = self.arrival(flow, &traffic) else { return };
-        let mut bounded = Flow::new(flow.id.to_string(), vec![arrival]);
-        let longest = traffic.iter().map(|one| one.bits).max().unwrap_or(0);
-        bounded.longest_frame = Rational::integer(i128::from(longest));
-        let shortest = traffic.iter().map(|one| one.bits).min().unwrap_or(0);
-        bounded.shortest_frame = Rational::integer(i128::from(shortest));
         let (wait, jitter) = self.before_port(flow, &sends, shaped);
-        bounded.least_wait = self.least_before_port(flow, &sends);
-        bounded.sent = self.instants(flow, &sends);
-        for route in &flow.routes {
+        let mut bounded = self.begun(flow, &sends, (arrival, &traffic));
+        let copied_at_once = flow.frer.is_some_and(|frer| frer.replicate_at == flow.from);
+        let mut parts = Vec::new();
+        for (member, route) in flow.routes.iter().enumerate() {
+            if member > 0 && copied_at_once {
+                let part = bounded.another_part();
+                parts.push(std::mem::replace(&mut bounded, part));
+            }
             let Some(receiver) = route.receiver() else { continue };
-            let suffix = self.suffix(flow, route);
+            let suffix = self.suffix(flow, (member, route));
             let first = (wait.clone(), jitter.clone());
             let mut passages = self.passages(flow, &route.hops, first);
             let target = format!("{}{suffix}", self.name(receiver));
@@ -186,8 +196,46 @@ impl Reading<'_> {
             let within = Passage { wait, variation: jitter, class: FIRST_COME, ..Passage::from(*reader) };
             bounded.add_target(self.name(flow.from).to_owned(), [within], Rational::ZERO);
         }
-        let lengths: Vec<i128> = traffic.iter().map(|one| i128::from(one.bits)).collect();
-        self.push(flow, bounded, &lengths);
+        let lengths = lengths(flow, &traffic);
+        parts.push(bounded);
+        for part in parts {
+            self.push(flow, part, &lengths);
+        }
+    }
+
+    /// A flow without its ways. If it is copied, each copy is counted to the end of its way, also behind the place where all
+    /// but one are removed, and has the redundancy tag all the way.
+    fn begun(
+        &self,
+        flow: &PlannedFlow,
+        sends: &[&Send],
+        (arrival, traffic): (Bucket<Rational>, &[Traffic]),
+    ) -> Flow {
+        let mut bounded = Flow::new(flow.id.to_string(), vec![arrival]);
+        let bits = || traffic.iter().map(|one| i128::from(one.bits));
+        bounded.longest_frame = Rational::integer(bits().max().unwrap_or(0));
+        bounded.shortest_frame = Rational::integer(bits().min().unwrap_or(0));
+        bounded.least_wait = self.least_before_port(flow, sends);
+        let Some(frer) = &flow.frer else {
+            bounded.sent = self.instants(flow, sends);
+            return bounded;
+        };
+        let tag = Rational::integer(RTAG);
+        let grown = &(&bounded.shortest_frame + &tag) / &bounded.shortest_frame;
+        for bucket in &mut bounded.arrival {
+            (bucket.burst, bucket.rate) = (&bucket.burst * &grown, &bucket.rate * &grown);
+        }
+        bounded.longest_frame = &bounded.longest_frame + &tag;
+        let frequency = traffic.iter().fold(Rational::ZERO, |sum, one| {
+            &sum + &(&Rational::integer(i128::from(one.frames)) / &seconds(one.period))
+        });
+        bounded.copies = Some(Copies {
+            target: self.name(flow.to).to_owned(),
+            period: &Rational::ONE / &(&frequency * &self.fast(flow.from)),
+            history: frer.history_length,
+            reset: seconds(frer.reset),
+        });
+        bounded
     }
 
     /// Greatest time from a call to the port, and how much earlier or later than its period a frame may get there.
@@ -268,7 +316,7 @@ impl Reading<'_> {
             let Some(receiver) = route.receiver() else { continue };
             let Some(course) = self.course(sends[0], schedule, route) else { continue };
             drops.extend(course.drops);
-            let target = format!("{}{}", self.name(receiver), self.suffix(flow, route));
+            let target = format!("{}{}", self.name(receiver), self.suffix(flow, (0, route)));
             let arrives = course.longest.map(|span| &dispatch + &span);
             if let Some(server) = self.readers.get(&receiver) {
                 read.push((target, *server, arrives, course.late));
@@ -330,7 +378,11 @@ impl Reading<'_> {
         }
     }
 
-    fn suffix(&self, flow: &PlannedFlow, route: &Route) -> String {
+    /// How a target of a flow is told from the same receiver of another copy.
+    fn suffix(&self, flow: &PlannedFlow, (member, route): (usize, &Route)) -> String {
+        if flow.frer.is_some() {
+            return format!(", path {}", member + 1);
+        }
         match (flow.network, route.network) {
             (Some(_), _) => String::new(),
             (None, NetworkId::A) => " A".to_owned(),

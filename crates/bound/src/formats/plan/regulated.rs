@@ -95,6 +95,7 @@ fn behind(
     // A frame longer than the bucket passes when that is full.
     let burst = (&rate * &fills_in).max(flow.longest_frame.clone());
     let mut part = Flow::new(flow.name.clone(), vec![Bucket { burst, rate: rate.clone() }]);
+    part.is_part = true;
     part.longest_frame = flow.longest_frame.clone();
     part.shortest_frame = flow.shortest_frame.clone();
     part.least_wait = &before.wait - &before.variation;
