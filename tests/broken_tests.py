@@ -16,10 +16,11 @@ a mark is impossible, `wrong` lists their numbers.
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 FOLDER = Path(__file__).parent / "broken"
 TABLES = sorted(FOLDER.glob("*.toml"))
@@ -27,8 +28,7 @@ VALID = sorted(FOLDER.glob("*.xml"))
 MARK = "<!-- wrong -->"
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Struct, frozen=True):
     """A faulty test."""
 
     table: Path

@@ -15,8 +15,9 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted(
@@ -35,8 +36,7 @@ _ECHOED = '<send flow="20" period="2ms" payload="64B" count="1000"/><relay flow=
 Command = Callable[[list[str]], int]
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(Struct, frozen=True):
     """A fenced block."""
 
     page: str

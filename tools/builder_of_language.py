@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from wiregauge._native import language
 
@@ -34,8 +36,7 @@ _TYPES = {
 """What Python gives where it is neither text nor a whole number."""
 
 
-@dataclass(frozen=True, slots=True)
-class Child:
+class Child(Struct, frozen=True):
     """An element in another, as a field or an argument."""
 
     field: str
@@ -123,8 +124,7 @@ _CLASSES = {"as6802": "Cluster", "path": "FlowPath"}
 """Parts that are not called as their element is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Method:
+class Method(Struct, frozen=True):
     """A method of the builder: the elements it can add, and what is given by place."""
 
     name: str
@@ -175,8 +175,7 @@ _METHODS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+class Argument(Struct, frozen=True):
     """An argument of a method or a field of a part."""
 
     name: str
@@ -265,7 +264,8 @@ def parts() -> str:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import field
 
 from wiregauge.config.building import Part
 
@@ -284,7 +284,7 @@ def _part(tag: str) -> str:
     attributes = [one for one in element["attributes"] if one["name"] != _KEYS.get(tag)]
     first = [_argument(one) for one in attributes if one["required"]]
     last = [_argument(one) for one in attributes if not one["required"]]
-    lines = ["@dataclass(frozen=True, slots=True)", f"class {_class(tag)}(Part):"]
+    lines = [f"class {_class(tag)}(Part, frozen=True):"]
     lines += docstring(element["documentation"], 4)
     lines += ["", f'    TAG = "{tag}"']
     if tag in _KEYS:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from wiregauge import results
 from wiregauge.figures import FIGURES, draw, printed
@@ -27,8 +28,7 @@ NOT_SHOWN = {
 """Figures of the registry that no simulation has."""
 
 
-@dataclass(frozen=True)
-class Shot:
+class Shot(Struct, frozen=True):
     """A picture: the test and its settings, the figure, and what stands below it."""
 
     name: str

@@ -7,9 +7,11 @@ again and compares.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from wiregauge.measures.definitions import DEFINITIONS, PAIR_QUANTILES, Definition
 from wiregauge.measures.metrics.pairs import OUTWARD, RETURN
@@ -41,8 +43,7 @@ _WRITTEN = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(Struct, frozen=True):
     """A name with the unit of its bound and the requirements on a flow."""
 
     measure: str

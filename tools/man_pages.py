@@ -12,9 +12,10 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct, field
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 REFERENCE: Final = ROOT / "docs" / "reference"
@@ -26,8 +27,7 @@ _INLINE: Final = re.compile(r"`([^`]+)`|\*\*([^*]+)\*\*|\[([^\]]+)\]\([^)]*\)")
 _OPTION: Final = re.compile(r"^ {2,6}((?:-\w, )?--[\w-]+(?: \S+)?(?:\.\.\.)?)(?: {2,}(.*))?$")
 
 
-@dataclass
-class Section:
+class Section(Struct):
     """A heading of the reference page, and what is below it."""
 
     title: str

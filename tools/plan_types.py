@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from builder_of_language import WIDTH, docstring
+from msgspec import Struct
 
 ROOT = Path(__file__).resolve().parent.parent
 PLAN = ROOT / "python" / "wiregauge" / "plan"
@@ -61,8 +61,7 @@ _OTHERWISE = {
 """What functions give that serde calls for a default."""
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Struct, frozen=True):
     """A field of a structure, or of a variant."""
 
     name: str
@@ -71,8 +70,7 @@ class Field:
     doc: str
 
 
-@dataclass(frozen=True, slots=True)
-class Type:
+class Type(Struct, frozen=True):
     """A structure with its fields, or an enumeration with its variants: their fields, or the structure they hold."""
 
     serde: str

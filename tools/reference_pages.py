@@ -11,12 +11,12 @@ import subprocess
 import textwrap
 import typing
 from collections.abc import Callable, Iterator
-from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import typer.main
 
 import wiregauge
@@ -374,8 +374,9 @@ def _class(name: str, of: type, depth: int = 2) -> Iterator[str]:
     yield from (f"{'#' * depth} {name}", "")
     # With what the builder has from the declaration of the language, before its own.
     members = {**vars(Elements), **vars(of)} if of is config.Test else vars(of)
-    if is_dataclass(of):
-        shown = (f"{one.name}: {one.type}{_given(one.default)}" for one in fields(of))
+    if issubclass(of, msgspec.Struct):
+        kinds = inspect.get_annotations(of)
+        shown = (f"{one.name}: {kinds[one.name]}{_given(one.default)}" for one in msgspec.structs.fields(of))
         yield from ("```pyi", *shown, "```", "")
     elif of is config.Test:
         yield from ("```pyi", *_signature(name, members["__init__"]), "```", "")
@@ -393,7 +394,7 @@ def _class(name: str, of: type, depth: int = 2) -> Iterator[str]:
 
 
 def _given(default: object) -> str:
-    if default is MISSING:
+    if default is msgspec.NODEFAULT:
         return ""
     # With double quotes, as formatters require.
     return f" = {json.dumps(default) if isinstance(default, str) else repr(default)}"

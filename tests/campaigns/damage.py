@@ -21,12 +21,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import stored
+from msgspec import Struct
 
 VERIFY = ("verify", "r", "--json")
 READERS: tuple[tuple[str, ...], ...] = (
@@ -49,8 +49,7 @@ SELDOM = ("captures", "truth", "test.xml", "measures.json", "report.html")
 """Files that hardly any command reads, damaged a quarter as often as those that figures come from."""
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """The output of a command and how it ended."""
 
     code: int
@@ -58,8 +57,7 @@ class Answer:
     err: str
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(Struct, frozen=True):
     """A mutation; `verified` where the directory has hashes."""
 
     number: int
@@ -67,8 +65,7 @@ class Case:
     verified: bool
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """The result of a mutation: `same` or `named` for each command, and every failure, in words."""
 
     case: Case

@@ -24,9 +24,10 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 COMMAND = Path(sys.executable).parent / "wiregauge"
 COUNT = 3000
@@ -54,8 +55,7 @@ _RECORDS = 4096
 """Size of a partition, B, above which it has records besides its schema."""
 
 
-@dataclass
-class Strike:
+class Strike(Struct):
     """A strike: its target, its kind, and its time.
 
     `at` is a share of an undisturbed campaign's time: from 0 to 1 of that between its first record and its end, below
@@ -137,8 +137,7 @@ def mine(folder: Path, *words: str) -> list[int]:
     )
 
 
-@dataclass(frozen=True)
-class Course:
+class Course(Struct, frozen=True):
     """The timing of an undisturbed campaign: seconds to its first record, and from there to its end."""
 
     before_s: float

@@ -24,9 +24,10 @@ import threading
 import time
 import traceback
 from collections import Counter, deque
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from campaigns.kills import SPOKEN, UNCLEAN
 
@@ -77,8 +78,7 @@ USUAL_START_S = 3.0
 """Seconds from the command to the first message, before they are measured."""
 
 
-@dataclass
-class Fault:
+class Fault(Struct):
     """A fault: its kind, its host, and its share of the run's time."""
 
     number: int

@@ -20,8 +20,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "e2e"))
 
@@ -47,8 +48,7 @@ TEST = """<test xmlns="urn:wiregauge:test:2" name="steady" seed="1" bench="lab">
 """
 
 
-@dataclass(frozen=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """A reading of a process."""
 
     at_s: float
@@ -58,8 +58,7 @@ class Reading:
     threads: int
 
 
-@dataclass(frozen=True)
-class Course:
+class Course(Struct, frozen=True):
     """The readings of a process, and its faults."""
 
     name: str

@@ -10,16 +10,16 @@ import struct
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 COMMAND = Path(sys.executable).parent / "wiregauge"
 SECONDS = 120
 
 
-@dataclass
-class Done:
+class Done(Struct):
     """The result of a finished command."""
 
     code: int

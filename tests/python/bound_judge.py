@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from simulation import Simulated, simulate
 from wiregauge import bounds
@@ -51,8 +52,7 @@ def extremes(run: Simulated) -> dict[tuple[str, str], tuple[int, int]]:
     return found
 
 
-@dataclass(frozen=True)
-class Judged:
+class Judged(Struct, frozen=True):
     """The comparison of a network's bounds with a simulation."""
 
     compared: int = 0

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from typing import Final
 
 from lxml import etree
+from msgspec.structs import replace
 
 from wiregauge.config import (
     Cbs,

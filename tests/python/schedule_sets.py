@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import random
 from bisect import bisect_right, insort
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 US = 1_000
 MS = 1_000 * US
@@ -21,8 +22,7 @@ HARMONIC = ((1, 2, 4), (2, 4, 8), (1, 2, 4, 8), (5, 10))
 OTHER = ((2, 3), (2, 3, 4, 6), (4, 5), (4, 6, 10), (3, 5))
 
 
-@dataclass
-class Net:
+class Net(Struct):
     """A network and its paths."""
 
     shape: str
@@ -67,8 +67,7 @@ def network(shape: str, switches: int, ends: int, rate: int, chance: random.Rand
     return net
 
 
-@dataclass
-class Made:
+class Made(Struct):
     """A flow of a set."""
 
     number: int
@@ -83,8 +82,7 @@ class Made:
         return max(64, self.payload + 18)
 
 
-@dataclass
-class Set:
+class Set(Struct):
     """A set of flows on a network."""
 
     name: str

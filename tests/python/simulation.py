@@ -7,11 +7,11 @@ mistakes. All times are integers in picoseconds.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+from msgspec import Struct
 
 from wiregauge import _native, runner
 from wiregauge.config import load
@@ -48,8 +48,7 @@ def occupation(length: int, rate: int) -> int:
     return bits(PREAMBLE + length + GAP, rate)
 
 
-@dataclass
-class Simulated:
+class Simulated(Struct):
     """A simulated run."""
 
     plan: Campaign

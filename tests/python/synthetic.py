@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+from msgspec import Struct, field
 
 from wiregauge._native import PLAN_SCHEMA
 from wiregauge.measures.metrics.recorded import WIRE_TIMES
@@ -40,8 +40,7 @@ POINTS = ("intended-send", "application-send", "driver-send", "driver-receive", 
 Columns = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Recipe:
+class Recipe(Struct, frozen=True):
     """The parameters. The default is the demo: both protocols over six payloads, one-way flow 10, relayed flow 20."""
 
     protocols: Sequence[str] = ("udp", "raw")

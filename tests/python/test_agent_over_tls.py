@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import datetime
 import gc
 import hashlib
@@ -284,13 +283,13 @@ def test_a_network_uses_the_interfaces_of_its_session_alone(
 ) -> None:
     agent, plan = host.agent(), campaign("2ms")
     agent.hello("test", 60_000, CAMPAIGN)
-    agent.place = dataclasses.replace(agent.place, network_ports=(("a", "eth7"), ("b", "eth3")))
+    agent.place = replace(agent.place, network_ports=(("a", "eth7"), ("b", "eth3")))
     assert "this session is for eth7, not for eth3" in prepared(agent, plan)
     agent.release()
     with pytest.raises(AgentLostError, match="no test on its interface eth3; it allows interfaces lo0, eth7"):
         agent.hello("test", 60_000, OTHER)
     # With both of those that are allowed it has both, and nobody else has either.
-    agent.place = dataclasses.replace(agent.place, network_ports=(("a", "eth7"), ("b", "lo0")))
+    agent.place = replace(agent.place, network_ports=(("a", "eth7"), ("b", "lo0")))
     agent.hello("test", 60_000, OTHER)
     another = host.agent()
     for interface in ("eth7", "lo0"):
@@ -470,7 +469,7 @@ def test_a_host_that_takes_long_to_greet_is_not_gone(host: Host, seconds: float)
     far = Far(host.address, seconds)
     agent = host.agent()
     agent.close()
-    there = Agent(dataclasses.replace(agent.place, address=far.address))
+    there = Agent(replace(agent.place, address=far.address))
     try:
         assert there.kept() == []
         assert there.describe().agent_version

@@ -6,11 +6,11 @@ import random
 import re
 import struct
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from simulation import trial
 from test_evidence_of_captures import counts, seen

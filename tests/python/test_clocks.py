@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +11,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import Struct
 
 from chosen import also
 from simulation import trial
@@ -111,8 +111,7 @@ def test_beyond_the_exchanges_the_band_grows() -> None:
 WAYS = ("kept", "stepped", "slewed", "frequency jumped", "stepped forth and back")
 
 
-@dataclass
-class Course:
+class Course(Struct):
     """Exchanges with a clock, and its true offset."""
 
     way: str

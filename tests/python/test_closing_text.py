@@ -5,11 +5,11 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from synthetic import Recipe, make
 from wiregauge import results

@@ -18,7 +18,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -28,6 +27,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Struct
 
 import cluster_process
 from simulation import trial
@@ -111,8 +111,7 @@ def same_tables(one: Path, other: Path) -> None:
 # -- a cluster of two nodes -----------------------------------------------------------------------------------
 
 
-@dataclass
-class TwoNodes:
+class TwoNodes(Struct):
     address: str
     client: str
     home: Path

@@ -6,7 +6,6 @@ import io
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from jsonschema_rs import Draft202012Validator, meta
+from msgspec.structs import replace
 from rich.console import Console
 
 from simulation import trial

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from jsonschema_rs import Draft202012Validator
+from msgspec.structs import replace
 from rich.console import Console
 
 from chosen import also

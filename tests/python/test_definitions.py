@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 from jsonschema_rs import Draft202012Validator
+from msgspec.structs import replace
 from rich.console import Console
 
 from synthetic import Recipe, make

@@ -6,13 +6,13 @@ import json
 import math
 import struct
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import polars as pl
 import pytest
+from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from simulation import trial

@@ -8,12 +8,12 @@ import re
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from lxml import etree
+from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from synthetic import Columns, Recipe, make

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -14,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.image import imread as read_image
+from msgspec.structs import replace
 from typer.testing import CliRunner
 
 import wiregauge as wg

@@ -6,7 +6,6 @@ import hashlib
 import json
 import math
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -16,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
+from msgspec.structs import replace
 
 from synthetic import Columns, Recipe, make
 from wiregauge import measures, results

@@ -6,11 +6,11 @@ The table is made of every name that a limit can have: a measure that comes late
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from math import inf, isfinite
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from test_silence import STAR, limit_names, simulated
 from wiregauge import results

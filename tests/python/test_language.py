@@ -47,7 +47,7 @@ def test_a_part_of_the_builder_has_every_attribute_of_its_element() -> None:
     kept = {"class", "protocol"}
     for name in parts.__all__:
         part = getattr(parts, name)
-        fields = {field.rstrip("_").replace("_", "-") for field in part.__dataclass_fields__}
+        fields = {field.rstrip("_").replace("_", "-") for field in part.__struct_fields__}
         declared = set(declarations()[part.TAG].attributes) - (kept & {part.KEY})
         assert declared <= fields, part.TAG
 

@@ -7,7 +7,6 @@ network stores it. What the model wanted is then known: the figures of the simul
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from msgspec.structs import replace
 from stored import unsealed
 
 from test_silence import STAR, limit_names, simulated

@@ -6,12 +6,12 @@ import importlib.util
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import polars as pl
 import pytest
+from msgspec import Struct
 
 from simulation import trial
 from wiregauge import results
@@ -47,8 +47,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory, _few_are_many: None) -> dict[
     return found
 
 
-@dataclass
-class Spent:
+class Spent(Struct):
     """Calls of Python functions, and those that cost the same for one row as for thousands, by name."""
 
     calls: int

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 from benchmarks.robot_modes import PLANTED, round_trips
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import Struct
 from numpy.typing import NDArray
 from scipy.signal import lfilter
 from scipy.stats import binom
@@ -25,8 +25,7 @@ Floats = NDArray[np.float64]
 NOISES = ("white", "heavy", "clustered")
 
 
-@dataclass(frozen=True)
-class Planted:
+class Planted(Struct, frozen=True):
     """A mode to plant: times in s, height in units of the noise; `jitter` is the share of the period onsets vary by."""
 
     period: float

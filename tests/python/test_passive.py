@@ -11,12 +11,12 @@ import random
 import struct
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from msgspec import Struct
 from typer.testing import CliRunner
 
 from simulation import trial
@@ -42,8 +42,7 @@ TEST = """<test xmlns="urn:wiregauge:test:2" name="unlucky" seed="7" bench="sim"
 </test>"""
 
 
-@dataclass(frozen=True)
-class Seen:
+class Seen(Struct, frozen=True):
     """A captured frame: time of its first octet in ns, its bytes, and which message it is."""
 
     nanos: int

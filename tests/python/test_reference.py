@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from msgspec import Struct
+from msgspec.structs import replace
 
 import reference
 from chosen import also
@@ -28,8 +29,7 @@ def test_every_example_is_in_the_reference() -> None:
     assert set(STORED) == {path.stem for path in reference.EXAMPLES.glob("*.xml")}
 
 
-@dataclass(frozen=True)
-class Example:
+class Example(Struct, frozen=True):
     """A run of an example, as a user makes it: the test, its run directory, what was printed, how it was judged."""
 
     name: str

@@ -10,12 +10,12 @@ import subprocess
 import sys
 import zlib
 from base64 import b64decode
-from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from synthetic import Columns, Recipe, make
 from wiregauge import measures, report, results

@@ -6,12 +6,13 @@ import json
 import shutil
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
 import pytest
+from msgspec import Struct
+from msgspec.structs import replace
 from typer.testing import CliRunner
 
 import schedule_sets
@@ -36,8 +37,7 @@ SECONDS, SHORT = 10.0, 4.0
 """Time for a set, and in a short form of the same test."""
 
 
-@dataclass
-class Solved:
+class Solved(Struct):
     """A set and what came of it."""
 
     problem: Problem

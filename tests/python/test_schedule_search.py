@@ -6,10 +6,10 @@ import itertools
 import math
 import random
 from collections.abc import Iterator
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from msgspec.structs import replace
 
 from wiregauge.figures.model import Spans
 from wiregauge.plan import Attachment

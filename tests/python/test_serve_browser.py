@@ -7,11 +7,11 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from msgspec import Struct, field
 from playwright.sync_api import ConsoleMessage, Page, Request, Response, expect, sync_playwright
 
 from going import Going
@@ -25,8 +25,7 @@ expect.set_options(timeout=PATIENCE_MS)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this host: the page is not drawn")
 
 
-@dataclass
-class Walk:
+class Walk(Struct):
     """A page of the browser, where the server is, and what went wrong."""
 
     page: Page

@@ -11,13 +11,13 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 
 import polars as pl
 import pytest
+from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from test_volume import both_ways

@@ -5,12 +5,12 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema_rs import Draft202012Validator, meta
+from msgspec.structs import replace
 from rich.console import Console
 
 from synthetic import Columns, Recipe, make

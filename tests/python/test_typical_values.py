@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from synthetic import Columns
 from test_evidence_of_captures import captured, seen

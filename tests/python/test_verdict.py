@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 from jsonschema_rs import Draft202012Validator
+from msgspec.structs import replace
 from rich.console import Console
 from typer.testing import CliRunner
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec import Struct, field
+from msgspec.structs import replace
 from rich.console import Console
 
 from wiregauge._native import read_quantity
@@ -32,8 +33,7 @@ _MOST_SHOWN: Final = 10
 _MOST_NAMED: Final = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """A change and the bound with it: the flow's delay, s, and the number of limits that are still exceeded."""
 
     kind: str
@@ -45,8 +45,7 @@ class Change:
     still_exceeded: int
 
 
-@dataclass(frozen=True, slots=True)
-class Port:
+class Port(Struct, frozen=True):
     """The port that adds most to a bound: the delay there, s, and the flows that share it."""
 
     server: str
@@ -54,8 +53,7 @@ class Port:
     flows: tuple[str, ...]
 
 
-@dataclass(slots=True)
-class Exceeded:
+class Exceeded(Struct):
     """A limit, s, that a bound exceeds, with the changes that cure it, the best first."""
 
     flow: str
@@ -74,8 +72,7 @@ class Exceeded:
     """The number of knobs that were tried in the time allowed."""
 
 
-@dataclass(slots=True)
-class Advice:
+class Advice(Struct):
     """The exceeded limits and the changes that would keep them."""
 
     exceeded: list[Exceeded]

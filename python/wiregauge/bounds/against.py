@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 from rich.console import Console
 
 from wiregauge.bounds.analysing import Answer, TargetBound
@@ -56,8 +56,7 @@ class NotComparableError(Exception):
     """A run directory cannot be compared with the bounds; one sentence with the cure."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hop:
+class Hop(Struct, frozen=True):
     """A server of a flow's path, with bound and measured residence, s."""
 
     server: str
@@ -68,8 +67,7 @@ class Hop:
     """The bound of what lies before the server: the line to its switch, the switch, a regulator."""
 
 
-@dataclass(frozen=True, slots=True)
-class Beside:
+class Beside(Struct, frozen=True):
     """A flow at a target, with bound and measured latency, s. `uncertainty` is that of clocks and timestamps."""
 
     flow: str
@@ -91,8 +89,7 @@ class Beside:
         return None if self.measured is None or not self.bound else self.measured / self.bound
 
 
-@dataclass(frozen=True, slots=True)
-class Laid:
+class Laid(Struct, frozen=True):
     """The comparison of one run with its bounds."""
 
     run: str
@@ -230,8 +227,7 @@ def _way(ends: tuple[str, ...]) -> str:
     return f"from {ends[0]} to {', '.join(ends[1:])}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(Struct, frozen=True):
     """The longest latency of a run at a bounded target and its uncertainty, ns."""
 
     target: str

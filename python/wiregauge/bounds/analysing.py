@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from wiregauge._native import bound_network, convert_network
 from wiregauge.bounds.networks import Source
@@ -31,8 +33,7 @@ class NoAnswerError(Exception):
     """The network is valid but has no bound: the text says why, in one line."""
 
 
-@dataclass(frozen=True, slots=True)
-class TargetBound:
+class TargetBound(Struct, frozen=True):
     """The bound of a flow at one target; None where there is none."""
 
     target: str
@@ -47,16 +48,14 @@ class TargetBound:
     """The delay before each server, and behind the last; with total flow analysis only."""
 
 
-@dataclass(frozen=True, slots=True)
-class FlowBound:
+class FlowBound(Struct, frozen=True):
     """The bounds of a flow."""
 
     flow: str
     targets: tuple[TargetBound, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ClassBound:
+class ClassBound(Struct, frozen=True):
     """The bounds of a traffic class at an output port."""
 
     name: str
@@ -64,8 +63,7 @@ class ClassBound:
     backlog_bits: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class ServerBound:
+class ServerBound(Struct, frozen=True):
     """The bounds of an output port, all its flows together."""
 
     server: str
@@ -77,8 +75,7 @@ class ServerBound:
     classes: tuple[ClassBound, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Struct, frozen=True):
     """A limit and whether the bound keeps it."""
 
     flow: str
@@ -90,8 +87,7 @@ class Judged:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """The bounds of a network, with their assumptions."""
 
     name: str

@@ -7,9 +7,9 @@ points whose networks have the same bounds, are bounded once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 from rich.console import Console
 
 from wiregauge.bounds.analysing import Answer, NoAnswerError, bound
@@ -21,8 +21,7 @@ from wiregauge.terminal import print_table
 __all__ = ["Bounded", "bound_every", "runs_json", "show_runs", "worst_run"]
 
 
-@dataclass(frozen=True, slots=True)
-class Bounded:
+class Bounded(Struct, frozen=True):
     """A network and its bounds."""
 
     source: Source

@@ -10,12 +10,12 @@ import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 from lxml import etree
+from msgspec import Struct
 
 from wiregauge._native import read_quantity
 from wiregauge.bounds.networks import Source, read_bytes
@@ -38,8 +38,7 @@ _MOST_WAYS: Final = 12
 _LEAST_PAYLOAD: Final = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(Struct, frozen=True):
     """A value of a knob; `factor` is its ratio to the present value, 1 for a path or a priority."""
 
     text: str
@@ -48,8 +47,7 @@ class Value:
     """Makes the network with this value; raises `TestError` where it is not allowed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Knob:
+class Knob(Struct, frozen=True):
     """A property of a network that can be changed."""
 
     kind: str

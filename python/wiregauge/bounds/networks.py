@@ -5,12 +5,13 @@ from __future__ import annotations
 import codecs
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from lxml import etree
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from wiregauge.config import Diagnostic, TestError, reading
 from wiregauge.config.contradicted import line_named, refuse, told
@@ -36,8 +37,7 @@ RUN_ONLY: Final = {"index": 0, "point": {}, "repeat": 0, "seed": 0}
 """Keys in which two runs may differ without any effect on bounds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """A network to bound."""
 
     file: str
@@ -55,7 +55,7 @@ class Source:
     """The runs of a test with this network: the repeats of a point of its sweep, or of several."""
     point: Mapping[str, str] = field(default_factory=dict)
     """The point of a swept test; empty otherwise."""
-    lines: Callable[[str], int] = field(default=lambda _: 0, compare=False, repr=False)
+    lines: Callable[[str], int] = field(default=lambda _: 0)
     """Line of an element of a test, by its name in messages; 0 where unknown."""
 
 
@@ -85,8 +85,7 @@ def read_bytes(data: bytes, path: Path, run: int = 0) -> Source:
     return of_campaign(campaign, run, file, read_as.root)
 
 
-@dataclass(frozen=True, slots=True)
-class _Test:
+class _Test(Struct, frozen=True):
     campaign: Campaign
     root: etree._Element
 

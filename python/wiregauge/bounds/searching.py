@@ -11,8 +11,9 @@ import math
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from wiregauge.bounds.analysing import Answer
 from wiregauge.bounds.short_runs import Journey, ShortRuns, Way
@@ -31,8 +32,7 @@ _REACHED: Final = 0.999_9
 Offsets = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Goal:
+class Goal(Struct, frozen=True):
     """A flow at a receiver and its least bound, s; `method` is the one that gave it."""
 
     flow: str
@@ -43,8 +43,7 @@ class Goal:
     """The network of the copy that is bounded, for a flow on two networks."""
 
 
-@dataclass(slots=True)
-class Found:
+class Found(Struct):
     """The longest simulated latency of a goal, ps, None where nothing arrived, and the offsets that gave it."""
 
     goal: Goal
@@ -62,8 +61,7 @@ class Found:
         return self.latency is not None and self.latency > math.ceil(self.goal.bound * 1e12)
 
 
-@dataclass(slots=True)
-class Outcome:
+class Outcome(Struct):
     """The result of a search, and the number of runs it took."""
 
     found: list[Found] = field(default_factory=list)

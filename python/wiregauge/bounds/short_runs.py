@@ -13,11 +13,11 @@ import json
 import math
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NoReturn
 
 from lxml import etree
+from msgspec import Struct
 
 from wiregauge._native import simulate_offsets
 from wiregauge.config import Diagnostic, TestError, load_bytes, reading
@@ -40,8 +40,7 @@ Way = tuple[tuple[int, int], ...]
 """Output ports (node, port) on the way to a receiver."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sender:
+class Sender(Struct, frozen=True):
     """A sender task; the period in ps."""
 
     flow: int
@@ -49,8 +48,7 @@ class Sender:
     burst: int
 
 
-@dataclass(frozen=True, slots=True)
-class Journey:
+class Journey(Struct, frozen=True):
     """A short run: the longest latency, ps, and its message by flow and receiver, and when messages reached nodes.
 
     `passages` has flow, message, node, ingress port, time in ps and length in bytes; empty unless requested.

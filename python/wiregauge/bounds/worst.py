@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec import Struct
 from rich.console import Console
 
 from wiregauge.bounds.axis import AXIS, axis
@@ -22,8 +22,7 @@ _WIDTH: Final = 30
 """Width of the axis, characters."""
 
 
-@dataclass(frozen=True, slots=True)
-class Worst:
+class Worst(Struct, frozen=True):
     """The worst case found of a flow at a receiver; times in s."""
 
     flow: str

@@ -12,11 +12,11 @@ import csv
 import io
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
 
 from wiregauge import stats
 from wiregauge.calibrate.errors import CalibrationError
@@ -41,8 +41,7 @@ _COLUMNS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(Struct, frozen=True):
     """A measured length. `time_ns` is a mean; `uncertainty_ns` bounds its error from any cause."""
 
     length_m: float

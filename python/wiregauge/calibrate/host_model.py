@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from wiregauge.calibrate.errors import CalibrationError
 from wiregauge.config import Test, TestError, load
@@ -20,8 +21,7 @@ _AT_ONCE = "400Gbit/s"
 """Rate of links between namespaces, which forward a frame at once: their token buckets alone limit the rate."""
 
 
-@dataclass(frozen=True, slots=True)
-class Prediction:
+class Prediction(Struct, frozen=True):
     """A figure of a flow and run as measured and as simulated with the models, ns."""
 
     run: str

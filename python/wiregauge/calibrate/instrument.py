@@ -6,10 +6,10 @@ Functions here make the tests and evaluate their messages; the caller runs the t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from wiregauge import stats
@@ -102,8 +102,7 @@ def loop_results(runs: Sequence[Run], protocol: str) -> dict[str, Any]:
 # -- generator ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class GeneratorCase:
+class GeneratorCase(Struct, frozen=True):
     """A generation test: frames of `frame_bytes` (with FCS), `gap_ps` apart from start to start."""
 
     name: str

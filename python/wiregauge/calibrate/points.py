@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from wiregauge.calibrate import identity
 from wiregauge.calibrate.cable import Point
@@ -21,8 +22,7 @@ _LENGTH = re.compile(r"(\d+(?:\.\d+)?)m")
 MEASURES = ("latency", "driver_latency")
 
 
-@dataclass(frozen=True, slots=True)
-class RunPoints:
+class RunPoints(Struct, frozen=True):
     """The points, and the settings that their runs share."""
 
     points: list[Point]

@@ -9,11 +9,11 @@ import contextlib
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from wiregauge.calibrate.errors import BenchMissingError, CalibrationError, StoppedError
@@ -29,8 +29,7 @@ from wiregauge.runner import BenchError, NothingRunError, Trials
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """One run of a test: its part of the plan, and the messages of its measured part in send order."""
 
     plan: RunPlan
@@ -63,8 +62,7 @@ class Run:
         return self.messages.select(gone.sum()).item() if self.messages.height else 0
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """The result of a test: complete runs, and their validity."""
 
     state: str
@@ -72,7 +70,7 @@ class Outcome:
     grade: str
     reasons: list[str]
     runs: list[Run]
-    campaign: Campaign = field(repr=False)
+    campaign: Campaign
 
 
 @contextlib.contextmanager

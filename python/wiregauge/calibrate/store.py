@@ -12,9 +12,10 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
 
 from wiregauge._version import __version__
 from wiregauge.calibrate.errors import CalibrationError
@@ -28,8 +29,7 @@ _LARGEST: Final = 16 << 20
 SCHEMA: Final = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Calibration:
+class Calibration(Struct, frozen=True):
     """A calibration: its content, schema 2 of docs/reference/calibrations.md, and its file once it has one."""
 
     content: Mapping[str, Any]

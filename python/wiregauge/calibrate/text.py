@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from wiregauge.calibrate.store import Calibration
 from wiregauge.measures.definitions.units import duration, rate, share, significant
@@ -12,8 +13,7 @@ from wiregauge.measures.definitions.units import duration, rate, share, signific
 PM = "±"
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
+class Grid(Struct, frozen=True):
     """A table of text; `notes` are sentences below it, including formulas. The first `leading` columns identify a
     row.
     """

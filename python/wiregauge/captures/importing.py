@@ -12,10 +12,10 @@ import json
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from wiregauge import _native
@@ -43,8 +43,7 @@ class OnePlaceError(CaptureError):
     """No message of ours in captures that need not be of before and behind a device: their streams can be reported."""
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """Options for matching arbitrary traffic before and after a device.
 
     `asked` compares even if the captures contain our messages. `ignored` are fields that the device changes:
@@ -60,8 +59,7 @@ class Comparison:
     in_order: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Captured:
+class Captured(Struct, frozen=True):
     """The captures and their options. `places` maps a tap's name to `NODE` or `NODE:PORT` of the test.
 
     `octet` (`first`, `last` or `preamble`) and `rate_bps` hold for taps that do not say themselves. `agree_ns` is

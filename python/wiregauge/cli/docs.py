@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from contextlib import nullcontext
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from msgspec import Struct
 
 from wiregauge.files import nearest, shipped
 from wiregauge.terminal import BAD_INPUT, fail, make_console, put, put_lines
@@ -23,8 +23,7 @@ _EXAMPLES = "examples"
 _FOLDERS = ("", "guide", "how-to", "reference", "explanation", _DECISIONS)
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """A page by its place below `docs`, as in `how-to/bounds`."""
 
     name: str

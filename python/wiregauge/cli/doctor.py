@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from msgspec import Struct
 from rich.markup import escape
 
 from wiregauge.cli.lab import LabFolder, opened_lab
@@ -109,8 +109,7 @@ def doctor(
         raise typer.Exit(code)
 
 
-@dataclass(frozen=True, slots=True)
-class _Wish:
+class _Wish(Struct, frozen=True):
     """What is to be done and shown."""
 
     fix: bool

@@ -1,9 +1,8 @@
-"""Options that several commands have, told once: a group of them is a dataclass, and a parameter of each command."""
+"""Options that several commands have, told once: a group of them is a type, and a parameter of each command."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from typing import Any, get_type_hints
@@ -12,7 +11,9 @@ from typing import Any, get_type_hints
 def in_groups(command: Callable[..., None]) -> Callable[..., None]:
     """The command as the command line takes it, with an option for every field of its groups, in their order."""
     hints = get_type_hints(command, include_extras=True)
-    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+    groups: dict[str, Any] = {
+        name: hint for name, hint in hints.items() if hasattr(hint, "__struct_fields__")
+    }
     parameters = []
     for name, parameter in signature(command).parameters.items():
         if name in groups:
@@ -25,7 +26,7 @@ def in_groups(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def taken(**given: Any) -> None:
         for name, group in groups.items():
-            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+            given[name] = group(**{option: given.pop(option) for option in group.__struct_fields__})
         command(**given)
 
     # Whoever unwraps it would find the groups again.

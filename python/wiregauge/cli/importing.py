@@ -4,12 +4,12 @@ streams of one place.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec.structs import replace
 
 from wiregauge.cli.grouped import in_groups
 from wiregauge.cli.options import meant

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from msgspec import to_builtins
 from rich.markup import escape
 from rich.table import Table
 
@@ -360,7 +360,7 @@ def map_test(test: TestFile, folder: LabFolder = None, as_json: AsJson = False) 
     except BenchError as error:
         fail(str(error), NO_ENVIRONMENT)
     if as_json:
-        print(json.dumps({"schema": 1, "facts": [asdict(fact) for fact in facts]}, indent=1))
+        print(json.dumps({"schema": 1, "facts": [to_builtins(fact) for fact in facts]}, indent=1))
         return
     for fact in facts:
         put(f"{fact.name}: {fact.value}" + (f" ({fact.note})" if fact.note else ""))
@@ -375,6 +375,6 @@ def _as_json(host: Described) -> dict[str, Any]:
         "same_host": host.same_host,
         "end_systems": list(host.end_systems),
         "leads_to": host.leads_to or None,
-        "interface": asdict(host.interface) if host.interface is not None else None,
+        "interface": to_builtins(host.interface) if host.interface is not None else None,
         "facts": dict(host.facts),
     }

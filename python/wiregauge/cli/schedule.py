@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from msgspec.structs import replace
 
 from wiregauge.cli.options import meant
 from wiregauge.cli.schedule_gates import gates_checked, refuse_of_windows, tell_gates, with_gated_test

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec import Struct
 
 from wiregauge.terminal import BAD_INPUT, exit_code, fail, make_console, put, put_lines
 
@@ -37,8 +37,7 @@ TimestampError = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class ContractOptions:
+class ContractOptions(Struct, frozen=True):
     """What `import` is told of a contract."""
 
     contract: ContractFile = None

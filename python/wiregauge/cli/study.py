@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from msgspec import Struct
 from rich.console import Console
 
 from wiregauge.cli.options import meant
@@ -290,8 +290,7 @@ def _move(
         carried.state, carried.reason = "interrupted", f"while parameters were moved: {stop}"
 
 
-@dataclass
-class _View:
+class _View(Struct):
     """Says which part begins, and how long the rest takes."""
 
     console: Console

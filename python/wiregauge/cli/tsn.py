@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec import to_builtins
 
 from wiregauge.cli.options import meant
 from wiregauge.cli.shared import AsJson, Settings, TestFile, load_test
@@ -60,7 +60,7 @@ def show_host_commands(campaign: Campaign, interfaces: Mapping[str, str], *, as_
     except PlanError as error:
         fail(str(error), BAD_INPUT)
     if as_json:
-        print(json.dumps({"schema": 1, "hosts": [asdict(host) for host in hosts]}, indent=1))
+        print(json.dumps({"schema": 1, "hosts": [to_builtins(host) for host in hosts]}, indent=1))
         return
     if not hosts:
         put("no end system of this test has <host-tsn>: nothing would be set")

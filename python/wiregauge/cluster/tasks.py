@@ -16,11 +16,11 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 import wiregauge
 from wiregauge import _native
@@ -63,8 +63,7 @@ class Board:
         self._stopped = True
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(Struct, frozen=True):
     """The place that tasks and testmaster share."""
 
     token: str
@@ -75,8 +74,7 @@ class Place:
     """The URL of a storage that all nodes reach; else None."""
 
 
-@dataclass(frozen=True)
-class Stored:
+class Stored(Struct, frozen=True):
     """A file of stored records."""
 
     name: str
@@ -87,8 +85,7 @@ class Stored:
     """Its name for the testmaster."""
 
 
-@dataclass(frozen=True)
-class Result:
+class Result(Struct, frozen=True):
     """The files and the answer of an attempt."""
 
     attempt: str

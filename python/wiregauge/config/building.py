@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
 from typing import Any, ClassVar, Self
 
 from lxml import etree
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from wiregauge.config.diagnostics import Diagnostic, TestError, shown
 from wiregauge.config.schema import NAMESPACE
@@ -17,10 +18,8 @@ __all__ = ["Building", "Part", "given"]
 Pairs = tuple[tuple[str, str, str, str], ...]
 
 
-class Part:
+class Part(Struct, frozen=True):
     """An element that belongs to another; its fields are attributes of the same names, or parts of its own."""
-
-    __slots__ = ()
 
     TAG: ClassVar[str]
     KEY: ClassVar[str] = ""
@@ -107,7 +106,7 @@ class Building:
 
 def values_of(part: Part) -> dict[str, Any]:
     """The fields of a part."""
-    return {one.name: getattr(part, one.name) for one in fields(part)}  # type: ignore[arg-type]  # all are dataclasses
+    return asdict(part)
 
 
 def given(arguments: Mapping[str, Any], *others: str) -> dict[str, Any]:

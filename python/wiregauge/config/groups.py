@@ -14,10 +14,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from lxml import etree
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from wiregauge.config.diagnostics import Diagnostic, TestError, shown
 from wiregauge.config.reading import MOST_ELEMENTS
@@ -40,8 +41,7 @@ _MOST_OF_A_KIND = 65_534
 """Limits of the plan, checked here before members are made."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Range:
+class _Range(Struct, frozen=True):
     """One word of an attribute that stands for several."""
 
     before: str
@@ -61,8 +61,7 @@ class _Range:
 _Words = list[str | _Range]
 
 
-@dataclass(slots=True)
-class _Group:
+class _Group(Struct):
     node: etree._Element
     line: int
     count: int
@@ -81,8 +80,7 @@ class _Group:
             yield self.text if words is None else recognised(tag, _joined(words, index))
 
 
-@dataclass(frozen=True, slots=True)
-class Expanded:
+class Expanded(Struct, frozen=True):
     """A test without groups."""
 
     root: etree._Element

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from lxml import etree
+from msgspec import Struct
 
 from wiregauge.config import reading, structure
 from wiregauge.config.diagnostics import MOST_DIAGNOSTICS, Diagnostic, TestError
@@ -21,8 +21,7 @@ from wiregauge.plan import Campaign, decode
 from wiregauge.plan.processors import with_overloads
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(Struct, frozen=True):
     """A test that can be run."""
 
     campaign: Campaign

@@ -6,7 +6,8 @@ Made by tools/language.py from `crates/plan/src/language`; run `make language` a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import field
 
 from wiregauge.config.building import Part
 
@@ -47,8 +48,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class HostTsn(Part):
+class HostTsn(Part, frozen=True):
     """TSN settings of the Linux interface of an end system on a lab host: its agent makes them with tc and
     ethtool before a run and takes them off after it. Its own configuration has to allow that (tsn = true).
     The simulator has traffic classes, preemption, cbs and gate schedules of it, by the clock of the end
@@ -101,8 +101,7 @@ class HostTsn(Part):
     """
 
 
-@dataclass(frozen=True, slots=True)
-class TrafficClass(Part):
+class TrafficClass(Part, frozen=True):
     """A traffic class of an output port. Every priority is in one class; of those that may send, the one with
     the highest number does. On a host it is of mqprio, or of taprio with a gate schedule; frames of the
     kernel's priorities above 7 go with priority 0.
@@ -139,8 +138,7 @@ class TrafficClass(Part):
     """
 
 
-@dataclass(frozen=True, slots=True)
-class Cbs(Part):
+class Cbs(Part, frozen=True):
     """Credit-based shaper (IEEE 802.1Q-2022, 8.6.8.2) of a class: of a host one with one queue, and two
     classes at most, where credits follow from Annex L and the rate of the link. While its gate is closed the
     credit does not rise; while it is open it rises as much faster as the idle slope then is over the whole
@@ -163,8 +161,7 @@ class Cbs(Part):
     """Whether the card shapes; on a host only. Default: off."""
 
 
-@dataclass(frozen=True, slots=True)
-class Etf(Part):
+class Etf(Part, frozen=True):
     """Earliest launch time first: frames leave at the time that each of them names (SO_TXTIME). For flows
     with launch="on", in a class with one queue, not that of priority 0.
     """
@@ -181,8 +178,7 @@ class Etf(Part):
     """Whether the time is the latest one; otherwise the exact one. Default: off."""
 
 
-@dataclass(frozen=True, slots=True)
-class GateSchedule(Part):
+class GateSchedule(Part, frozen=True):
     """Gate control list (IEEE 802.1Q-2022, 8.6.9), which repeats. On a host: taprio, by TAI, or with
     offload="full" by the clock of the card; one list. At a switch and in the simulator: by the clock of the
     node; the first list of a switch holds from the beginning, each further one takes over at its base-time.
@@ -205,8 +201,7 @@ class GateSchedule(Part):
     """
 
 
-@dataclass(frozen=True, slots=True)
-class GateEntry(Part):
+class GateEntry(Part, frozen=True):
     """A line of a gate control list; on a host 28 at most, at a switch 1024."""
 
     TAG = "gate-entry"
@@ -221,8 +216,7 @@ class GateEntry(Part):
     """
 
 
-@dataclass(frozen=True, slots=True)
-class Classify(Part):
+class Classify(Part, frozen=True):
     """Gives the frames of a flow a priority within the host, whatever their tag."""
 
     TAG = "classify"
@@ -233,8 +227,7 @@ class Classify(Part):
     """The priority."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ingress(Part):
+class Ingress(Part, frozen=True):
     """What the frames of a flow have to keep to where they arrive; others are dropped (IEEE 802.1Q-2022,
     8.6.5.2). The gate comes before the meter. At a host: in the kernel, for udp flows, and for raw flows
     where no raw flow has a tag. At a switch: the stream filter of the flow at the port where it enters, for
@@ -280,8 +273,7 @@ class Ingress(Part):
     """Whether the card does it (skip_sw); otherwise the kernel. Default: off."""
 
 
-@dataclass(frozen=True, slots=True)
-class StreamGate(Part):
+class StreamGate(Part, frozen=True):
     """When frames may come; it repeats (at a host: tc-gate)."""
 
     TAG = "stream-gate"
@@ -302,8 +294,7 @@ class StreamGate(Part):
     """
 
 
-@dataclass(frozen=True, slots=True)
-class StreamGateEntry(Part):
+class StreamGateEntry(Part, frozen=True):
     """A line of a stream gate; at most 24 at a host and 1024 at a switch, where none is longer than 1s."""
 
     TAG = "stream-gate-entry"
@@ -322,8 +313,7 @@ class StreamGateEntry(Part):
     """
 
 
-@dataclass(frozen=True, slots=True)
-class Police(Part):
+class Police(Part, frozen=True):
     """Most frames that may come; frames above it are dropped. At a host: tc-police, which counts frames
     without their FCS. At a switch: a flow meter with two token buckets (MEF 10.3; IEEE 802.1Q-2022, 8.6.5.5),
     which counts frames from destination address to FCS.
@@ -359,8 +349,7 @@ class Police(Part):
     """
 
 
-@dataclass(frozen=True, slots=True)
-class Clock(Part):
+class Clock(Part, frozen=True):
     """A node's oscillator; without it the clock is perfect. It shows offset + (1 + drift) * time, rounded
     down to the granularity; schedules and timestamps of the node follow it.
     """
@@ -382,8 +371,7 @@ class Clock(Part):
     """Resolution of its readings, more than 0s, at most 1s. Default: a picosecond."""
 
 
-@dataclass(frozen=True, slots=True)
-class Timestamps(Part):
+class Timestamps(Part, frozen=True):
     """Errors of the timestamps of a simulated node, drawn for each of them and seeded, before the clock
     rounds down to its granularity; without it they are exact. A real machine has its own.
     """
@@ -404,8 +392,7 @@ class Timestamps(Part):
     """What the test bed subtracts from the timestamps of applications; with read-cost only. Default: no."""
 
 
-@dataclass(frozen=True, slots=True)
-class Event(Part):
+class Event(Part, frozen=True):
     """Something a simulated host does now and then by itself, in true time: it holds up each thread that has
     to be woken meanwhile; one that is at work already goes on. Its beginnings, ends and deeds are in
     truth.parquet.
@@ -427,8 +414,7 @@ class Event(Part):
     """The threads it holds up. Default: both."""
 
 
-@dataclass(frozen=True, slots=True)
-class Host(Part):
+class Host(Part, frozen=True):
     """Values that replace those of the host model of an end system."""
 
     TAG = "host"
@@ -495,8 +481,7 @@ class Host(Part):
     """
 
 
-@dataclass(frozen=True, slots=True)
-class ReceiveBuffer(Part):
+class ReceiveBuffer(Part, frozen=True):
     """What holds received frames of a kind until they are read. A host with one has one for each kind, and
     reads tt before rc before be frames; it never interrupts a read.
     """
@@ -513,8 +498,7 @@ class ReceiveBuffer(Part):
     """
 
 
-@dataclass(frozen=True, slots=True)
-class Stack(Part):
+class Stack(Part, frozen=True):
     """What a protocol's way through the operating system costs, where that is not what the host's transmit
     and receive say: raw frames pass fewer layers than UDP. Background load is UDP.
     """
@@ -533,8 +517,7 @@ class Stack(Part):
     """The same for each byte of the frame, 0s to 10s. Default: that of the host."""
 
 
-@dataclass(frozen=True, slots=True)
-class OwnFrames(Part):
+class OwnFrames(Part, frozen=True):
     """Frames that a simulated switch sends by itself, as those of a spanning tree or of a discovery protocol,
     in true time. They go to the neighbour and no further; they leave no records.
     """
@@ -553,8 +536,7 @@ class OwnFrames(Part):
     """The ports that send them; each must have a link. Default: all that have one."""
 
 
-@dataclass(frozen=True, slots=True)
-class SwitchTsn(Part):
+class SwitchTsn(Part, frozen=True):
     """Traffic classes of output ports of a switch, with shapers and gates (IEEE 802.1Q-2022, 8.6.8), and
     filters of streams that enter by them (8.6.5.2). Classes take the place of its priorities at these ports.
     Windows of tt flows go before all classes, and so do virtual links that no class takes. Simulator only.
@@ -606,8 +588,7 @@ class SwitchTsn(Part):
     """
 
 
-@dataclass(frozen=True, slots=True)
-class Ats(Part):
+class Ats(Part, frozen=True):
     """Asynchronous shaping of the flows of a class (IEEE 802.1Q-2022, 8.6.11; once 802.1Qcr): each frame
     waits until the token bucket of its flow holds its length, and frames that come by one port keep their
     order. At a switch only. Frames of flows without a scheduler wait for nothing.
@@ -625,8 +606,7 @@ class Ats(Part):
     """
 
 
-@dataclass(frozen=True, slots=True)
-class Scheduler(Part):
+class Scheduler(Part, frozen=True):
     """The token bucket of a flow. A switch tells flows by destination address and VLAN: of two in one class
     these differ.
     """
@@ -641,8 +621,7 @@ class Scheduler(Part):
     """Committed burst size, likewise, 84B to 16MiB."""
 
 
-@dataclass(frozen=True, slots=True)
-class CyclicQueuing(Part):
+class CyclicQueuing(Part, frozen=True):
     """Two classes take turns (IEEE 802.1Q-2022, Annex T; once 802.1Qch): frames of either go into the one in
     odd cycles and into the other in even ones, and leave in the cycle after. By the clock of the switch; a
     frame counts for the cycle in which it is at the port, the delay of the switch behind it. In the place of
@@ -659,8 +638,7 @@ class CyclicQueuing(Part):
     """When a cycle begins, after the epoch, at most 168h. Default: 0s."""
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange(Part):
+class Exchange(Part, frozen=True):
     """Two-way exchanges between the reference and every other end system of the flows, over the network under
     test, before, during and after the measured part. They give each clock's offset over time with its
     uncertainty, and every one-way latency is corrected by it.
@@ -676,8 +654,7 @@ class Exchange(Part):
     """Frames that carry the exchanges. Default: udp."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ptp(Part):
+class Ptp(Part, frozen=True):
     """linuxptp on every end system: ptp4l, and phc2sys if the interface has a clock. Started before the first
     run, watched through every run, stopped at the end.
     """
@@ -706,8 +683,7 @@ class Ptp(Part):
     """How delays are measured. Default: e2e."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cluster(Part):
+class Cluster(Part, frozen=True):
     """A cluster of devices that synchronise by SAE AS6802 (TTEthernet): windows and instants of
     time-triggered flows then follow the synchronised clocks, and a device that is not synchronised sends
     none. Several clusters differ in domain or priority; a device has one part in one. Simulator only.
@@ -769,8 +745,7 @@ class Cluster(Part):
     """
 
 
-@dataclass(frozen=True, slots=True)
-class FaultyMaster(Part):
+class FaultyMaster(Part, frozen=True):
     """A synchronisation master that fails on purpose, throughout the run."""
 
     TAG = "faulty-master"
@@ -783,8 +758,7 @@ class FaultyMaster(Part):
     """By how much it is early or late, up to 10ms and a quarter of the cycle; not for a silent one."""
 
 
-@dataclass(frozen=True, slots=True)
-class PtpDomain(Part):
+class PtpDomain(Part, frozen=True):
     """A domain of clocks that synchronise by PTP (IEEE Std 1588-2019) inside the simulated network: messages
     are frames, the crate statime plays the protocol, and the clocks of its nodes are steered; windows, gates
     and schedules follow them. A node has one clock that is steered, by one domain or cluster. Simulator only.
@@ -836,8 +810,7 @@ class PtpDomain(Part):
     """
 
 
-@dataclass(frozen=True, slots=True)
-class PtpClock(Part):
+class PtpClock(Part, frozen=True):
     """What an ordinary or boundary clock has that others have not."""
 
     TAG = "ptp-clock"
@@ -856,8 +829,7 @@ class PtpClock(Part):
     """What it may become. Default: any."""
 
 
-@dataclass(frozen=True, slots=True)
-class StreamReservation(Part):
+class StreamReservation(Part, frozen=True):
     """Bandwidth reserved for a raw or be flow at every port on its path, by the formula of the stream
     reservation protocol (IEEE 802.1Q-2022, clauses 34 and 35): each port gets traffic classes, with a
     credit-based shaper for the class of the stream whose idle slope is the sum over its streams of (frame +
@@ -880,8 +852,7 @@ class StreamReservation(Part):
     """
 
 
-@dataclass(frozen=True, slots=True)
-class Frer(Part):
+class Frer(Part, frozen=True):
     """Frame replication and elimination for reliability (IEEE Std 802.1CB) of a udp, raw or be flow to one
     receiver: a copy of each frame, numbered in a redundancy tag of 6B, goes every path of the flow, 2 to 8 of
     them; where they meet, the first copy passes and the others are discarded. Between where they part and
@@ -930,8 +901,7 @@ class Frer(Part):
     """Missing copies are forgotten each time; at least latent-period, at most 24h. Default: 30s."""
 
 
-@dataclass(frozen=True, slots=True)
-class FlowPath(Part):
+class FlowPath(Part, frozen=True):
     """The path of a flow to one of its receivers over one network: the switches and hubs it passes. Needed
     where links close a loop and routing says nothing; elsewhere it may be written, and is checked.
     """
@@ -948,8 +918,7 @@ class FlowPath(Part):
     """The network it is on. Default: A, or B where the sender is on B only."""
 
 
-@dataclass(frozen=True, slots=True)
-class Window(Part):
+class Window(Part, frozen=True):
     """The window of one output port on the path of a tt flow, set by hand. The windows of other ports are
     derived: a window opens when the whole frame has arrived and been processed, or with the next period if it
     would cross the end of this one.
@@ -967,8 +936,7 @@ class Window(Part):
     """How long it is open. Default: as for the other windows of the flow."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fault(Part):
+class Fault(Part, frozen=True):
     """A planted fault: what the relay does to some messages, to check that the test bed finds it."""
 
     TAG = "fault"

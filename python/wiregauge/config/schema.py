@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, cast
 
 from lxml import etree
+from msgspec import Struct
 
 from wiregauge._native import language
 
@@ -22,8 +22,7 @@ NAMESPACE = "urn:wiregauge:test:2"
 _XS = "{http://www.w3.org/2001/XMLSchema}"
 
 
-@dataclass(frozen=True, slots=True)
-class Attribute:
+class Attribute(Struct, frozen=True):
     """An attribute as the language declares it."""
 
     name: str
@@ -33,8 +32,7 @@ class Attribute:
     documentation: str
 
 
-@dataclass(frozen=True, slots=True)
-class Declaration:
+class Declaration(Struct, frozen=True):
     """An element as the language declares it."""
 
     name: str
@@ -48,8 +46,7 @@ class Declaration:
     """Whether at least one child is needed, of any kind."""
 
 
-@dataclass(frozen=True, slots=True)
-class ValueType:
+class ValueType(Struct, frozen=True):
     """A simple type: its description, and its choices if it is an enumeration."""
 
     name: str
@@ -73,8 +70,7 @@ def validator() -> etree.XMLSchema:
     return etree.XMLSchema(_document())
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """A validation error: the element, and the validator's own message."""
 
     node: etree._Element

@@ -6,9 +6,10 @@ Every template runs as it is, to a verdict. Two of them are examples as well, an
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from wiregauge.config.schema import schema_path
 from wiregauge.files import shipped
@@ -20,8 +21,7 @@ TEMPLATES: Final = ("two-hosts", "switch-comparison", "afdx", "robot", "tsn")
 _SCHEMA: Final = re.compile(r"\S*wiregauge-test-2\.xsd")
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
+class Template(Struct, frozen=True):
     """A test file with comments for who reads one for the first time."""
 
     name: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from wiregauge.streams import Copies, Stream
 
@@ -17,8 +18,7 @@ class ContractError(ValueError):
     """The file is no contract; the message says where, why, and what to write."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Expected:
+class Expected(Struct, frozen=True, kw_only=True):
     """A stream of a contract."""
 
     name: str
@@ -59,8 +59,7 @@ class Expected:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contract:
+class Contract(Struct, frozen=True, kw_only=True):
     """A contract as a file states it."""
 
     file: str

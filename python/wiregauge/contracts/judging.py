@@ -7,8 +7,9 @@ the error of timestamps and clock, and where frames that the capture lacks could
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final, Literal
+
+from msgspec.structs import replace
 
 from wiregauge.contracts.contract import Contract, Expected, Matcher
 from wiregauge.contracts.promises import PROMISES, Figure, Promise, Unit

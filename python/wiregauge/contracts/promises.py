@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from wiregauge.streams import PS_PER_NS, Observed, Stream
 
@@ -17,8 +18,7 @@ _CLOCKS: Final = 1e-4
 Unit = Literal["ns", "B", "frames"]
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(Struct, frozen=True):
     """A figure of a stream: its value in the unit of the promise, None without one; n; the error of two clocks."""
 
     value: float | None
@@ -28,8 +28,7 @@ class Figure:
     """Why there is none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Promise:
+class Promise(Struct, frozen=True):
     """A promise. A frame that the capture lacks `hides` a violation, or else `feigns` one."""
 
     key: str

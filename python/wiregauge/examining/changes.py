@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
 from typing import Any
+
+from msgspec import Struct, to_builtins
 
 __all__ = ["Change"]
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """A setting of a host that was changed or restored; `refused` has the reason where it was not."""
 
     host: str
@@ -22,4 +22,5 @@ class Change:
 
     def as_json(self) -> dict[str, Any]:
         """The change as printed JSON."""
-        return asdict(self)
+        made: dict[str, Any] = to_builtins(self)
+        return made

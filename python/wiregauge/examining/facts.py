@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 __all__ = ["Fact", "Look", "NotKnownError", "Value", "facts_of_json"]
 
@@ -15,8 +16,7 @@ class NotKnownError(Exception):
     """A fact that cannot be read here; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(Struct, frozen=True):
     """A fact; if unreadable `value` is None and `unreadable` says why."""
 
     name: str

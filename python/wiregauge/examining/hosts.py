@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeVar
+
+from msgspec import Struct
 
 from wiregauge.examining.changes import Change
 from wiregauge.examining.facts import Fact
@@ -23,8 +24,7 @@ _AT_ONCE: Final = 16
 Answer = TypeVar("Answer")
 
 
-@dataclass(frozen=True, slots=True)
-class Examined:
+class Examined(Struct, frozen=True):
     """A host and its facts; `trouble` has the reason where there are none."""
 
     name: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any, Final
+
+from msgspec import Struct, to_builtins
 
 from wiregauge.examining.checks import CHECKS, Check, Severity, Verdict
 from wiregauge.examining.facts import Fact, Look, NotKnownError, interfaces_in
@@ -19,8 +20,7 @@ _CURES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """The finding of a check. `interface` is empty for the whole host, `cure` if fine or unknown."""
 
     name: str
@@ -34,7 +34,7 @@ class Finding:
 
     def as_json(self) -> dict[str, Any]:
         """The finding as printed JSON."""
-        return {**asdict(self), "severity": str(self.severity)}
+        return {**to_builtins(self), "severity": str(self.severity)}
 
 
 def judge(facts: Sequence[Fact]) -> list[Finding]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal, get_args
+
+from msgspec import Struct
 
 from wiregauge.files import nearest
 from wiregauge.measures import SERIES, FlowResult, Judgement, RunResult
@@ -22,8 +23,7 @@ class UnwrittenError(ExportError):
     """The disk, or the reader of standard output, does not accept the export."""
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """A selection; None means all. `flow` is a number or, for one receiver of a multicast flow, `"10 to sensor"`."""
 
     run: int | None = None

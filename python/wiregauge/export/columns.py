@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import polars as pl
+from msgspec import Struct
 
 from wiregauge.export.choice import Choice, ExportError
 from wiregauge.files import nearest
@@ -21,8 +21,7 @@ from wiregauge.measures.quantities import STATISTICS, NoFigureError, quantity
 __all__ = ["PLACE_COLUMNS", "Place", "PlaceColumn", "axis_column", "cell", "check_column", "figure_names"]
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """What a row of figures is of: a run, or the pooled repeats of a point. None where it is no single one."""
 
     run: int | None
@@ -34,8 +33,7 @@ class Place:
     """Name of the run directory, in tables of several."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlaceColumn:
+class PlaceColumn(Struct, frozen=True):
     """A column that identifies a row."""
 
     name: str

@@ -13,11 +13,11 @@ import datetime
 import io
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 from hdrh.histogram import HdrHistogram
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from wiregauge.export.choice import Choice, ExportError
@@ -34,8 +34,7 @@ _SUB_BUCKETS = 2048  # the least power of two that tells 2 * 10^DIGITS values ap
 _MS = 1e6
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(Struct, frozen=True):
     """Values of one series in an interval of time: rounded ns and counts; exact minimum and maximum, ns.
 
     `start_s` counts from the epoch of the run, which began at `epoch_ns` of real time.

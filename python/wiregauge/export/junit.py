@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from lxml import etree
+from msgspec import Struct
 
 from wiregauge.export.choice import Choice
 from wiregauge.measures import Check, FlowResult, Grade, Judgement, LimitResult, RunResult
@@ -28,8 +28,7 @@ def schema_path() -> Path:
     return Path(__file__).with_name("junit.xsd")
 
 
-@dataclass(frozen=True, slots=True)
-class _Case:
+class _Case(Struct, frozen=True):
     """`outcome` is `failure`, `error`, `skipped` or nothing."""
 
     name: str

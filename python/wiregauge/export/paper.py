@@ -10,8 +10,9 @@ import csv
 import io
 import unicodedata
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from statistics import median
+
+from msgspec import Struct
 
 from wiregauge.export.choice import Choice, ExportError
 from wiregauge.export.columns import Place, axis_column, cell, check_column, flow_rows
@@ -33,16 +34,14 @@ _MOST_REASONS = 3
 _DASH = "\N{EN DASH}"
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(Struct, frozen=True):
     """A cell as text: its value, and its 95 % interval or nothing."""
 
     value: str
     interval: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PaperTable:
+class PaperTable(Struct, frozen=True):
     """Heads with their units, rows of cells, and the caption; `numbers` says which columns are figures."""
 
     heads: Sequence[str]

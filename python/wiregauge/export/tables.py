@@ -10,10 +10,10 @@ Schema 1; columns may be added within it, none is renamed or removed (docs/refer
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
+from msgspec.structs import replace
 
 from wiregauge.export.choice import Choice, ExportError
 from wiregauge.export.columns import PLACE_COLUMNS, Place, axis_column, flow_rows

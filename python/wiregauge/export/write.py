@@ -11,12 +11,12 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import cached_property
 from math import isnan
 from pathlib import Path
 
 import polars as pl
+from msgspec import Struct, field
 
 from wiregauge import _native
 from wiregauge.export import histograms, junit, openmetrics, tables
@@ -32,8 +32,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 """Error numbers of a writer that a reader never gets; Polars reports them as text."""
 
 
-@dataclass
-class _Source:
+class _Source(Struct, dict=True):
     """A run directory and, once figures are needed, its judgement."""
 
     place: Path
@@ -157,8 +156,7 @@ def _text(make: Callable[[Judgement, Choice], bytes]) -> Callable[[_Source, Path
     return put
 
 
-@dataclass(frozen=True, slots=True)
-class _Format:
+class _Format(Struct, frozen=True):
     """A format: `whats` are the tables it can carry, the first by default; `binary`: not for a terminal."""
 
     title: str

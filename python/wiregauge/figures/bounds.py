@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from wiregauge.figures.model import (
     Axis,
@@ -39,8 +39,7 @@ MOST_HOPS = 12
 MOST_PANELS = 12
 
 
-@dataclass(frozen=True, slots=True)
-class FlowMark:
+class FlowMark(Struct, frozen=True):
     """A flow at a receiver: bound and longest latencies, us; None: unknown. `exceeded`: a latency above the bound."""
 
     name: str
@@ -50,8 +49,7 @@ class FlowMark:
     exceeded: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class HopMark:
+class HopMark(Struct, frozen=True):
     """The delay bound of a flow at each server, and the longest residence there, us."""
 
     name: str
@@ -60,8 +58,7 @@ class HopMark:
     seen: Sequence[float | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Arrived:
+class Arrived(Struct, frozen=True):
     """Arrivals of a flow: the most B in each interval length, us; the least token bucket above, and the test's."""
 
     name: str
@@ -72,8 +69,7 @@ class Arrived:
     promised: tuple[float, float] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
+class Served(Struct, frozen=True):
     """Service of a port: the least B served by a time, us, after a busy period began; rate in B/us, latency in us."""
 
     name: str

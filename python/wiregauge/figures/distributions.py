@@ -7,10 +7,10 @@ None.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
+from msgspec.structs import replace
 
 from wiregauge.figures.model import Axis, Bars, Figure, Line, Panel, Scatter, Style, Trace, told
 from wiregauge.figures.palette import ordered, protocol_order

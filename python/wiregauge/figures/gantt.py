@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from wiregauge.figures.model import Axis, Figure, Panel, Rule, Spans, Style, Trace
 from wiregauge.figures.palette import BLACK, BLUE, GREEN, GREY, INK, ORANGE, PURPLE, SKY, VERMILION, YELLOW
@@ -16,8 +16,7 @@ MOST_BARS = 20_000
 _COLOURS = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILION, YELLOW, BLACK)
 
 
-@dataclass(frozen=True, slots=True)
-class GanttBar:
+class GanttBar(Struct, frozen=True):
     """One opening of a window, us."""
 
     port: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from wiregauge.figures.interactive import plain
 from wiregauge.figures.model import Bars, Box, Dash, Figure, Marker, Rule, Scatter, Spans, Style, Trace
@@ -18,8 +18,7 @@ _MARKERS: dict[Marker, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class LegendEntry:
+class LegendEntry(Struct, frozen=True):
     """One entry: its text, the group of traces it stands for (empty for rules), and its sample as SVG."""
 
     text: str

@@ -7,10 +7,10 @@ so it has no callbacks and computes no statistic.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
@@ -18,8 +18,7 @@ Dash = Literal["solid", "dash", "dot", "dashdot"]
 Marker = Literal["circle", "square", "diamond", "triangle-up", "x", "cross"]
 
 
-@dataclass(frozen=True, slots=True)
-class Style:
+class Style(Struct, frozen=True):
     """Colour, dash and marker of a variety; each alone distinguishes the varieties."""
 
     colour: str
@@ -28,8 +27,7 @@ class Style:
     width: float = 1.8
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """Points joined in order; `filled` shades down to the axis, `steps` joins by steps, `markers` shows the points."""
 
     name: str
@@ -42,8 +40,7 @@ class Line:
     legend: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Band:
+class Band(Struct, frozen=True):
     """The area between two curves over the same x."""
 
     name: str
@@ -53,8 +50,7 @@ class Band:
     style: Style
 
 
-@dataclass(frozen=True, slots=True)
-class Scatter:
+class Scatter(Struct, frozen=True):
     """Separate points, with optional texts above (or below) them; `hints` appear on hover only."""
 
     name: str
@@ -69,8 +65,7 @@ class Scatter:
     legend: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
+class Box(Struct, frozen=True):
     """A box with given quartiles and whiskers at `x`, `width` wide, with the outliers that are shown."""
 
     name: str
@@ -86,8 +81,7 @@ class Box:
     legend: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Bars:
+class Bars(Struct, frozen=True):
     """Bars over `x`, each from `base` and `height` high."""
 
     name: str
@@ -100,8 +94,7 @@ class Bars:
     legend: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Spans:
+class Spans(Struct, frozen=True):
     """Horizontal bars, each from `start` and `length` long, `height` high around `lane`; `hollow` draws edges only."""
 
     name: str
@@ -115,8 +108,7 @@ class Spans:
     legend: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """A vertical (or horizontal) line across the panel, with a short text at its end."""
 
     at: float
@@ -128,8 +120,7 @@ class Rule:
 Trace = Line | Band | Scatter | Box | Bars | Spans | Rule
 
 
-@dataclass(frozen=True, slots=True)
-class Axis:
+class Axis(Struct, frozen=True):
     """`title` names quantity and unit. `ticks` replace the renderer's own; `span` fixes the range, in data units."""
 
     title: str
@@ -139,8 +130,7 @@ class Axis:
     shown: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Panel:
+class Panel(Struct, frozen=True):
     """A set of axes with its traces."""
 
     title: str
@@ -154,8 +144,7 @@ def told(*parts: tuple[bool, str]) -> str:
     return " ".join(text for there, text in parts if there)
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(Struct, frozen=True):
     """Panels in rows of `columns`, sharing axes where `share_x` or `share_y`, so that they compare at a glance.
 
     `hint` tells the reader of a page how to use it; paper needs none.

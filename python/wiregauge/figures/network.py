@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from wiregauge.figures.model import Axis, Dash, Figure, Line, Marker, Panel, Scatter, Style, Trace
 from wiregauge.figures.palette import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, VERMILION

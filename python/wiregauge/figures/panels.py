@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from wiregauge.figures.model import Axis, Panel, Style, Trace
 from wiregauge.figures.palette import dash_of, protocol_order, side, variety

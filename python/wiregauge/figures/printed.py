@@ -5,11 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from math import ceil, log10
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from wiregauge.figures.model import (
     Axis,

@@ -7,9 +7,11 @@ A figure of a measure is named with it: `rtt-percentiles` is `percentiles` of th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from wiregauge.figures import distributions, run_figures
 from wiregauge.figures.clocks import clock_figure
@@ -80,8 +82,7 @@ class Drawing:
 Draw = Callable[[Drawing, str | None], Figure | None]
 
 
-@dataclass(frozen=True, slots=True)
-class FigureKind:
+class FigureKind(Struct, frozen=True):
     """A figure. One of a measure (`of_measure`) is drawn for any measure with a distribution.
 
     `flows`: it takes a choice of flows and points. `several`: it takes several run directories. `timed`: it takes a

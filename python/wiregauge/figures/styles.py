@@ -6,7 +6,7 @@ Times, which IEEE, ACM and Springer set or allow.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 __all__ = ["REPORT", "STYLES", "PrintStyle"]
 
@@ -14,8 +14,7 @@ _SERIF = ("STIXGeneral", "DejaVu Serif")
 _SANS = ("DejaVu Sans",)
 
 
-@dataclass(frozen=True, slots=True)
-class PrintStyle:
+class PrintStyle(Struct, frozen=True):
     """How a figure is printed.
 
     `width_mm` is that of the figure, `height_mm` the most it may have, `panel_mm` the height of a row of panels.

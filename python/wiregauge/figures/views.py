@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from wiregauge.figures.credits import credit_figure
 from wiregauge.figures.model import Axis, Figure, Line, Panel, Rule, Scatter, Spans, Style, Trace

@@ -1,6 +1,6 @@
 """JSON objects and their JSON Schemas, both from typed definitions: each key is declared once.
 
-The type of a result, a dataclass, is also the type of its JSON object: a key for each attribute, in their order,
+The type of a result, a `msgspec.Struct`, is also the type of its JSON object: a key for each attribute, in their order,
 except where `Key` in its annotation says otherwise. A `TypedDict` lists the keys of an object that has another form.
 Each is the attribute of its name, with or without the unit at its end, or what `From` says. `filled` reads the object
 off a result, and `json_schema` makes the schema of the same type.
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from types import GenericAlias, NoneType, UnionType
 from typing import (
@@ -29,6 +28,7 @@ from typing import (
 from typing import get_type_hints as hints_of
 
 import msgspec
+from msgspec import Struct
 
 Json = dict[str, object]
 Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -45,8 +45,7 @@ T = TypeVar("T")
 Read = Callable[[Any], Any]
 
 
-@dataclass(frozen=True, slots=True)
-class From:
+class From(Struct, frozen=True):
     """The source of a key's value, in its annotation.
 
     A path of attributes, `plan.id`, is None from where one of them is None on, and its end is converted to the
@@ -56,8 +55,7 @@ class From:
     where: str | Read
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(Struct, frozen=True):
     """The key of a result's attribute, in its annotation: `name` where it is not the attribute's, None without a key.
 
     A property has a key only if its return type has this, and stands `after` another key, or first. `flat` puts the
@@ -102,8 +100,7 @@ def form_of(kind: Any) -> Any:
         keys = {key: _form(hint) for key, hint in hints.items()}
     else:
         keys = {}
-        for field in fields(kind) if is_dataclass(kind) else kind.__struct_fields__:
-            name = field if isinstance(field, str) else field.name
+        for name in kind.__struct_fields__:
             keys |= _keys(name, hints[name], _mark(hints[name]) or Key())
         for name, made in vars(kind).items():
             if isinstance(made, property):
@@ -144,7 +141,7 @@ def _from(hint: Any, moved: Callable[[str], str]) -> Any:
 def _form(hint: Any) -> Any:
     """The JSON form of a type: results and what holds them as objects and arrays."""
     origin, inner = get_origin(hint), get_args(hint)
-    if is_typeddict(hint) or is_dataclass(hint) or hasattr(hint, "__struct_fields__"):
+    if is_typeddict(hint) or hasattr(hint, "__struct_fields__"):
         return form_of(hint)
     if origin is NotRequired:
         return NotRequired[_form(inner[0])]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from wiregauge import stats
@@ -43,8 +43,7 @@ SHARES = (
 """Shares, %, for which a distribution is stored."""
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(Struct, frozen=True):
     """A time of the model, ps, with the half-width of its 95 % interval (None: unknown), from `n` messages."""
 
     value: int
@@ -52,8 +51,7 @@ class Parameter:
     n: int
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(Struct, frozen=True):
     """A fixed cost and one per byte; `left` is the median of the absolute residuals, ps."""
 
     fixed: Parameter

@@ -9,10 +9,10 @@ the header; which of the two is determined first (`Passed.stamps`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from wiregauge.identify.errors import IdentifyError
@@ -33,8 +33,7 @@ _CLOCKS: Final = 100e-6
 """Greatest relative error of an Ethernet oscillator (IEEE Std 802.3)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Struct, frozen=True):
     """A parameter with its 95 % interval, from `n` frames or pairs of them."""
 
     value: float
@@ -43,8 +42,7 @@ class Estimate:
     n: int
 
 
-@dataclass(frozen=True, slots=True)
-class DelayFit:
+class DelayFit(Struct, frozen=True):
     """The forwarding mode and delay of frames that do not queue."""
 
     mode: Mode | None
@@ -60,8 +58,7 @@ class DelayFit:
     """The greatest extra delay of frames between ports of different rates, ps."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Idle:
+class _Idle(Struct, frozen=True):
     """Frames that found their port idle, with their paths."""
 
     latency: Times

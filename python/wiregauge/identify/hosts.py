@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from wiregauge.identify.costs import Cost, Parameter, cost, quantiles
@@ -28,8 +28,7 @@ FEWEST = 30
 """The fewest messages for a parameter."""
 
 
-@dataclass(frozen=True, slots=True)
-class HostFit:
+class HostFit(Struct, frozen=True):
     """The identified model of a host; a part is None where the records do not determine it."""
 
     name: str
@@ -85,8 +84,7 @@ def fit_host(directory: RunDirectory, name: str) -> HostFit:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Tables:
+class _Tables(Struct, frozen=True):
     """Messages of a host; `passed` combines those it received with their senders' records, without the network."""
 
     sent: pl.DataFrame

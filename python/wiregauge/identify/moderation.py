@@ -7,9 +7,9 @@ driver's times is chosen. A rule is never chosen because its parameters look pla
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 Times = NDArray[np.int64]
@@ -20,8 +20,7 @@ _FEWEST = 20
 """The fewest frames for a rule other than `each`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Moderation:
+class Moderation(Struct, frozen=True):
     """A moderation rule, times in ps; `explains` is the share of frames whose time it gives within `tolerance`."""
 
     kind: str
@@ -59,8 +58,7 @@ def coalesced(came: Times, wait: int, frames: int) -> Times:
     return told
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Struct, frozen=True):
     """Frames that `came` at an interface and were `seen` by its driver, ps, in arrival order; `starts` has the index of
     the first frame of each run, whose times are unrelated to those of others.
     """

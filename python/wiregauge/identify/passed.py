@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from wiregauge.identify.errors import IdentifyError
@@ -38,8 +38,7 @@ switch's own timestamps, of either the last octet or the header.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Port:
+class Port(Struct, frozen=True):
     """Frames of an output port in the order in which they left; times in ps, lengths in octets, DA to FCS."""
 
     name: str
@@ -60,8 +59,7 @@ class Port:
     lost_in_rate_bps: NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Passed:
+class Passed(Struct, frozen=True):
     """Frames that passed a switch. `doubtful` counts frames that arrived and may have left unseen."""
 
     name: str

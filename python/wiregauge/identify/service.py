@@ -6,9 +6,8 @@ bit/s.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 __all__ = ["Arrivals", "Latency", "arrival_curve", "guaranteed_rate", "least_burst", "scale_rate", "served"]
@@ -20,8 +19,7 @@ _CLASSES = 40
 """The most amounts of service that are distinguished."""
 
 
-@dataclass(frozen=True, slots=True)
-class Arrivals:
+class Arrivals(Struct, frozen=True):
     """The least arrival curve of the observed frames: no interval has more."""
 
     frames: int
@@ -33,8 +31,7 @@ class Arrivals:
     """For a number of successive frames: the shortest time from first to last, ps, and the most bits."""
 
 
-@dataclass(frozen=True, slots=True)
-class Latency:
+class Latency(Struct, frozen=True):
     """The least latency, ps, with which a server of a rate explains all departures."""
 
     rate_bps: float

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
 from typing import Final, Literal
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from wiregauge.identify import service
@@ -29,8 +30,7 @@ _RATES: Final = (0.25, 0.5, 0.75, 0.9, 1.0)
 """Shares of a port's rate for which its service curve is given."""
 
 
-@dataclass(frozen=True, slots=True)
-class BufferFit:
+class BufferFit(Struct, frozen=True):
     """The largest buffer occupancy, and the drop policy."""
 
     policy: Literal["buffer", "queue", "shared"]
@@ -46,8 +46,7 @@ class BufferFit:
     """Other policies that explain the data as well."""
 
 
-@dataclass(frozen=True, slots=True)
-class PortFit:
+class PortFit(Struct, frozen=True):
     """The identified parameters of an output port."""
 
     port: str
@@ -63,8 +62,7 @@ class PortFit:
     """The slowest service of each amount: ps since a busy period began, and bits that had left by then."""
 
 
-@dataclass(frozen=True, slots=True)
-class SwitchFit:
+class SwitchFit(Struct, frozen=True):
     """The identified model of a switch."""
 
     name: str
@@ -220,8 +218,7 @@ def _buffer(passed: Passed, delay: DelayFit, untold: list[str]) -> BufferFit:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Buffer:
+class _Buffer(Struct, frozen=True):
     """Frames of one buffer: when they entered or were dropped, their lengths, and when they began to leave."""
 
     entered: Times
@@ -259,7 +256,9 @@ def _sets(passed: Passed, delay: DelayFit, policy: str) -> list[_Buffer]:
             parts.setdefault(key, []).append(part)
     joined = []
     for some in parts.values():
-        columns = (np.concatenate([getattr(part, one.name) for part in some]) for one in fields(_Buffer))
+        columns = (
+            np.concatenate([getattr(part, name) for part in some]) for name in _Buffer.__struct_fields__
+        )
         joined.append(_Buffer(*columns))
     return joined
 

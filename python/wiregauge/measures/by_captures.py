@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from wiregauge.measures.definitions.units import count_of
 from wiregauge.measures.metrics.judgement import FlowResult

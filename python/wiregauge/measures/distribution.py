@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from wiregauge import stats
@@ -16,8 +15,7 @@ __all__ = ["Distribution", "distribution"]
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Distribution:
+class Distribution(Struct, frozen=True):
     """Values, ns, and the count of each (None: one); minimum and maximum are exact.
 
     `sample` is the number of sampled messages, where not all were measured; else None.

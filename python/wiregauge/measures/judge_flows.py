@@ -7,11 +7,11 @@ together, then every other measure for all flows. Third, the result of each flow
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache, lru_cache
 
 import numpy as np
 import polars as pl
+from msgspec.structs import replace
 
 from wiregauge import stats
 from wiregauge.measures.definitions import DEFINITIONS, OUTCOMES

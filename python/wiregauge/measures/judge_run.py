@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from wiregauge.measures.by_captures import by_captures
 from wiregauge.measures.definitions import COUNTS

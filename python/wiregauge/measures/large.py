@@ -9,7 +9,8 @@ are of all flows, always.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from wiregauge.measures.definitions.units import count_of
 from wiregauge.measures.flow_measures import CONFORMITY

@@ -8,10 +8,10 @@ Lateness increases a latency; intervals between arrivals it may lengthen or shor
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import inf
 
 import polars as pl
+from msgspec import Struct
 
 from wiregauge.measures.flow_measures.base import FlowReading
 from wiregauge.measures.instrument import LATE_RELEASE, Range, by_clocks, with_late_release
@@ -31,8 +31,7 @@ Rows = tuple[Part, Part]
 Read = Callable[[FlowPlan, Rows], FlowReading]
 
 
-@dataclass(frozen=True, slots=True)
-class LateRelease:
+class LateRelease(Struct, frozen=True):
     """The lateness of a played network in a run with limits."""
 
     limits: Sequence[LimitPlan]

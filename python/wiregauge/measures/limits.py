@@ -8,11 +8,11 @@ clocks, timestamps and links without the rate of the plan. An observed failure i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from math import isfinite, isinf
 from typing import Literal
 
 import numpy as np
+from msgspec.structs import replace
 
 from wiregauge import stats
 from wiregauge.measures.definitions import DEFINITIONS, SERIES, Definition, quantile_named

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from wiregauge.measures.definitions import COUNTS, DEFINITIONS, QUANTILES, SERIES
 from wiregauge.measures.definitions.definition import ARRIVED, SEEN, SENT

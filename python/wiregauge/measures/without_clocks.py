@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from wiregauge.measures.flow_measures import FLOW_MEASURES, PAIRS
 from wiregauge.measures.flow_measures.base import stored

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from wiregauge.measures import FlowResult, Judgement, PointResult, RunResult
 from wiregauge.notebook.errors import WiregaugeError
@@ -12,8 +13,7 @@ from wiregauge.notebook.errors import WiregaugeError
 __all__ = ["Chosen", "choose"]
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(Struct, frozen=True):
     """One flow at one receiver and point: `flow` holds its figures, `members` the runs they come from."""
 
     flow: FlowResult

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from html import escape
 from os import PathLike
@@ -13,6 +12,8 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 
 from wiregauge import stats
 from wiregauge.files import nearest, write_whole
@@ -43,8 +44,7 @@ _PRINTED = {Fraction(str(q)): name for name, q in QUANTILES.items()}
 _MARKS = 6000
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
+class Picture(Struct, frozen=True):
     """A figure as SVG text; a notebook shows it."""
 
     svg: str

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+
+from msgspec import Struct
 
 from wiregauge import runner
 from wiregauge.config import Loaded, Test, load
@@ -16,8 +17,7 @@ from wiregauge.records import RunDirectory, recover
 __all__ = ["Checked", "check", "open", "simulate"]
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Struct, frozen=True):
     """A test that can be run: how many runs it plans, seconds of traffic in all of them, and what is worth knowing."""
 
     name: str

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from wiregauge import _native
 from wiregauge.plan.campaign import Campaign, PlanError, as_json
@@ -12,8 +13,7 @@ from wiregauge.plan.campaign import Campaign, PlanError, as_json
 __all__ = ["HostCommands", "host_commands"]
 
 
-@dataclass(frozen=True, slots=True)
-class HostCommands:
+class HostCommands(Struct, frozen=True):
     """Commands for one host: run before the named runs (`apply`) and after them (`undo`)."""
 
     end_system: str

@@ -10,8 +10,9 @@ in `crates/bound`: those without a curve.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
 from typing import Final, Literal, TypeVar
+
+from msgspec import Struct
 
 from wiregauge.plan.campaign import Campaign, Run
 from wiregauge.plan.network import Clock, EndSystem, Network, Switch
@@ -39,8 +40,7 @@ _MOST_DEVIATIONS: Final = 6
 """Bound of a draw of wander, which is the sum of twelve uniform ones (`crates/sim`), in standard deviations."""
 
 
-@dataclass(frozen=True, slots=True)
-class Contradiction:
+class Contradiction(Struct, frozen=True):
     """An element of a test that contradicts an assumption: the `number`-th of its tag."""
 
     assumption: str
@@ -58,8 +58,7 @@ Found = Iterator[tuple[str, int, str]]
 """Tag, number among elements of the tag, and its effect."""
 
 
-@dataclass(frozen=True, slots=True)
-class Assumption:
+class Assumption(Struct, frozen=True):
     """An assumption of bounds or schedules; `refusing` lists the readers that give no answer where it is
     contradicted."""
 
@@ -231,8 +230,7 @@ def _scheduled(run: Run) -> set[int]:
     return {node for flow in flows for route in flow.routes for node in route.nodes}
 
 
-@dataclass(frozen=True, slots=True)
-class Parting:
+class Parting(Struct, frozen=True):
     """The largest offset, ps, that the test plants between two clocks of a schedule; the worst node first."""
 
     apart: int

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Literal
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from wiregauge.plan.campaign import Campaign, Flow, Run
@@ -22,8 +22,7 @@ _Shares = Iterator[tuple[int, Lane, Fraction]]
 _LOAD: Final = "udp"
 
 
-@dataclass(frozen=True, slots=True)
-class Overload:
+class Overload(Struct, frozen=True):
     """A host, and the work for which it has no time."""
 
     node: int

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
 import msgspec
+from msgspec import Struct
 
 from wiregauge.files import SMALL, read_regular, write_whole
 from wiregauge.records.errors import DamagedError, OtherVersionError, RunDirectoryError
@@ -38,8 +38,7 @@ STOP: Final = "stop"
 SCHEMA: Final = 1
 
 
-@dataclass(frozen=True, slots=True)
-class FlowNow:
+class FlowNow(Struct, frozen=True):
     """A flow: counts since the run began, times of the last second; None where no message had one."""
 
     flow: int
@@ -66,8 +65,7 @@ class FlowNow:
         return f"flow {self.flow} ({self.source} → {self.destination})"
 
 
-@dataclass(frozen=True, slots=True)
-class RunNow:
+class RunNow(Struct, frozen=True):
     """A run at one moment."""
 
     position: int
@@ -93,8 +91,7 @@ class Stretch(msgspec.Struct, frozen=True, array_like=True):
     """By how much the count of lost messages grew."""
 
 
-@dataclass(frozen=True, slots=True)
-class LimitNow:
+class LimitNow(Struct, frozen=True):
     """A limit of the test beside live figures, which the end of the run may contradict."""
 
     measure: str

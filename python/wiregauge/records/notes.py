@@ -10,11 +10,11 @@ import contextlib
 import fcntl
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
 import msgspec
+from msgspec import Struct, to_builtins
 
 from wiregauge.files import indented, printable, write_whole
 from wiregauge.records.directory import utc_now
@@ -32,8 +32,7 @@ LONGEST_TAG: Final = 40
 MOST_TAGS: Final = 30
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Struct, frozen=True):
     """A note; `run`, `flow`, `to` and `at_s` (s of the run) say what it is on, None: no one in particular."""
 
     text: str
@@ -45,8 +44,7 @@ class Note:
     at_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Notes:
+class Notes(Struct, frozen=True):
     """The notes of a run directory in the order they were written, and its tags."""
 
     tags: tuple[str, ...] = ()
@@ -106,7 +104,7 @@ def change_notes(root: Path, change: Callable[[Notes], Notes]) -> Notes:
     try:
         with _alone(root):
             changed = change(read_notes(root))
-            content = {"digest": "", "schema": SCHEMA, **asdict(changed)}
+            content = {"digest": "", "schema": SCHEMA, **to_builtins(changed)}
             write_whole(root / NOTES, seal(indented(content)))
     except OSError as error:
         raise UnwritableError(root, error.strerror) from error

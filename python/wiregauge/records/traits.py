@@ -6,14 +6,14 @@ A bench states its traits in the manifest and its name is not looked at, so a ne
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from typing import Any
+
+from msgspec import Struct, to_builtins
 
 __all__ = ["Traits", "traits_of"]
 
 
-@dataclass(frozen=True, slots=True)
-class Traits:
+class Traits(Struct, frozen=True):
     """The traits of a bench; defaults are those of real end systems without further information."""
 
     virtual_time: bool = False
@@ -35,7 +35,8 @@ class Traits:
 
     def as_json(self) -> dict[str, Any]:
         """The traits as stored in the manifest."""
-        return asdict(self)
+        made: dict[str, Any] = to_builtins(self)
+        return made
 
 
 def traits_of(manifest: Mapping[str, object]) -> Traits:

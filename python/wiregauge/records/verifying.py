@@ -8,12 +8,12 @@ import re
 import time
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
+from msgspec import Struct
 
 from wiregauge.files import TEMPORARY, open_regular, read_regular
 from wiregauge.records.directory import RunDirectory
@@ -57,8 +57,7 @@ class State(StrEnum):
     DAMAGED = "damaged"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """A file that is not simply whole, by its path in the directory."""
 
     file: str
@@ -66,8 +65,7 @@ class Finding:
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
-class Verification:
+class Verification(Struct, frozen=True):
     """The result of a verification. `digest` is that of the manifest; None where it has none or is damaged."""
 
     root: Path

@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
+from msgspec import Struct
 
 from wiregauge import _native
 from wiregauge.measures.metrics.releases import release_of
@@ -51,8 +51,7 @@ class CannotReplayError(Exception):
     """There is nothing to replay, or data are missing; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
+class Compared(Struct, frozen=True):
     """Rows of the run compared with those of its replay; rows on one side only are differences."""
 
     run: int
@@ -62,8 +61,7 @@ class Compared:
     """The first differing rows, by time; `side`: where each is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Released:
+class Released(Struct, frozen=True):
     """Lateness of frames handed to an end system, against the model's times, ns."""
 
     end_system: str
@@ -78,8 +76,7 @@ class Released:
     """95 % intervals of the percentiles, by name; those that have none are not there."""
 
 
-@dataclass(frozen=True, slots=True)
-class Handed:
+class Handed(Struct, frozen=True):
     """Messages between hosts and network, by the records of both."""
 
     sent: int
@@ -94,8 +91,7 @@ class Handed:
     """The first of the unreceived messages."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unentered:
+class Unentered(Struct, frozen=True):
     """Frames that hosts sent and the network lost before its model had them."""
 
     reasons: Mapping[str, int]
@@ -110,8 +106,7 @@ class Unentered:
         return sum(self.reasons.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Otherwise:
+class Otherwise(Struct, frozen=True):
     """Messages with a different outcome in a simulation of the same run."""
 
     messages: int
@@ -120,8 +115,7 @@ class Otherwise:
     rows: tuple[Row, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Replay:
+class Replay(Struct, frozen=True):
     """A run and its replay."""
 
     index: int

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import to_builtins
 
 from wiregauge.measures.definitions.units import count_of, duration
 from wiregauge.replay.playing import Compared, Replay, Row
@@ -20,7 +21,7 @@ _SHOWN: Final = 10
 def replay_json(place: Path, replays: Sequence[Replay]) -> dict[str, Any]:
     """The replays as JSON."""
     runs = [
-        asdict(one) | {"point": dict(one.point), "equal": one.equal, "missing": one.missing or None}
+        to_builtins(one) | {"point": dict(one.point), "equal": one.equal, "missing": one.missing or None}
         for one in replays
     ]
     return {"schema": SCHEMA, "directory": str(place), "runs": runs}

@@ -9,9 +9,9 @@ from __future__ import annotations
 import zlib
 from base64 import b64encode
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import msgspec
+from msgspec import Struct
 
 from wiregauge.measures.large import is_large
 from wiregauge.measures.metrics.judgement import FlowResult, Judgement
@@ -22,8 +22,7 @@ __all__ = ["AllFlows", "all_flows"]
 _TIMES = ("min", "mean", "p50", "p99", "max")
 
 
-@dataclass(frozen=True, slots=True)
-class AllFlows:
+class AllFlows(Struct, frozen=True):
     """The table: its heads with units, the number of rows, and the rows as deflated JSON in base 64."""
 
     heads: tuple[tuple[str, str], ...]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
 from wiregauge.bounds import Answer, bound_every
 from wiregauge.bounds.against import Beside, Laid, lay_every, nearest, sends_of, tightest, told_invalid
@@ -38,8 +38,7 @@ _PS_PER_US = 1e6
 _OCTET = 8.0
 
 
-@dataclass(frozen=True, slots=True)
-class Bounded:
+class Bounded(Struct, frozen=True):
     """The content of the report's section on bounds."""
 
     answer: Answer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from wiregauge.figures.explained import figure_id
 from wiregauge.measures.definitions.units import duration, p_text
@@ -14,8 +14,7 @@ MOST_FLOWS = 8
 """The most flows explained in a report; the terminal and JSON have all of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class FlowSection:
+class FlowSection(Struct, frozen=True):
     """The section of a flow: heading, sentences, tables (None where empty) and the id of its figure."""
 
     title: str

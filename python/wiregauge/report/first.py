@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from wiregauge.measures.definitions import ascending, quantile_named
 from wiregauge.measures.definitions.units import count_of, share, untapped
@@ -21,8 +22,7 @@ _TITLES = {"p50": "median", "max": "max"}
 Found = tuple[PointResult, FlowResult]
 
 
-@dataclass(frozen=True, slots=True)
-class Glance:
+class Glance(Struct, frozen=True):
     """Two tables, each with its visible rows, and complete where it has more."""
 
     limits: Table | None

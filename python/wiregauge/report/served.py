@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from wiregauge.measures.definitions import PAIR_QUANTILES
 from wiregauge.measures.definitions.units import rate, share, significant

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import islice
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from wiregauge.measures.definitions import DEFINITIONS, OUTCOMES, SERIES, SINGLES
 from wiregauge.measures.definitions.units import duration, share, untapped
@@ -24,8 +26,7 @@ DRIFT = "\N{NO-BREAK SPACE}\N{UP DOWN ARROW}"
 """The mark of a figure from a non-stationary series."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(Struct, frozen=True):
     """A cell: `hint` appears on hover, `kind` is a CSS class, `below` is small text under it, and `under` a line of its
     own under the row, as wide as the table.
     """
@@ -37,8 +38,7 @@ class Cell:
     under: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(Struct, frozen=True):
     """A column head; `measure` links it to its definition."""
 
     text: str
@@ -53,8 +53,7 @@ def text_heads(*texts: str) -> list[Head]:
     return [Head(text, kind="text") for text in texts]
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """Rows under a common heading; the heading is empty where there is one section."""
 
     title: str
@@ -65,8 +64,7 @@ MOST_ROWS = 5_000
 """The most rows of a table on a page. Networks of thousands of flows have more; each costs 200 bytes and time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """A table with up to two rows of heads; `groups` spans the columns after the first `lead`."""
 
     title: str

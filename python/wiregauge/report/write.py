@@ -8,11 +8,12 @@ import sys
 import zlib
 from base64 import b64encode
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from wiregauge.figures import Figure, build
 from wiregauge.figures.explained import explained_figures

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from msgspec import Struct
 from rich.console import Console
 from rich.markup import escape
 
@@ -96,8 +96,7 @@ def _limits(judgement: Judgement, console: Console) -> None:
         console.print(f"  [green]pass[/] {count_of(held, 'limit')}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Worst:
+class _Worst(Struct, frozen=True):
     """The greatest figure of a kind, and the flow and point it is of."""
 
     name: str

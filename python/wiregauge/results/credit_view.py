@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from wiregauge.measures.metrics.flow_plan import RunPlan
@@ -24,8 +24,7 @@ _NANO = 1e9
 """Units of truth per bit."""
 
 
-@dataclass(frozen=True, slots=True)
-class CreditShape:
+class CreditShape(Struct, frozen=True):
     """The credit of a shaped queue, bits, linear between its corners."""
 
     credit: CreditReport

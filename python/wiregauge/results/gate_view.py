@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, RunPlan
 from wiregauge.measures.metrics.gate_lists import gate_states, lists_of
@@ -19,8 +20,7 @@ NS = 1000
 """Picoseconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
+class Opening(Struct, frozen=True):
     """An interval in which gates of a port are open, from `start` to `end`, ns."""
 
     lane: int

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, RunPlan
@@ -21,8 +21,7 @@ MARKS = 1_000
 """Stretches of time an offset is reduced to, each to its greatest."""
 
 
-@dataclass(frozen=True, slots=True)
-class PtpShape:
+class PtpShape(Struct, frozen=True):
     """Distance of a clock from its grandmaster, ns: the greatest of each interval of true time, s."""
 
     node: str

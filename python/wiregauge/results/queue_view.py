@@ -8,10 +8,10 @@ The length of a queue at an instant is final as soon as every frame that came un
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from wiregauge.measures.metrics.flow_plan import RunPlan
@@ -34,8 +34,7 @@ _PER_MARK = 5
 """Changes that a stretch is reduced to."""
 
 
-@dataclass(frozen=True, slots=True)
-class QueueShape:
+class QueueShape(Struct, frozen=True):
     """Frames in a switch bound for one of its ports against time (s), at the extremes of equal stretches of time."""
 
     run: int
@@ -58,8 +57,7 @@ class QueueShape:
     """Total number of changes of the queue's length."""
 
 
-@dataclass(frozen=True, slots=True)
-class Queues:
+class Queues(Struct, frozen=True):
     """The queues of a run, the ones that dropped most or were fullest first."""
 
     shapes: tuple[QueueShape, ...] = ()
@@ -209,8 +207,7 @@ class _Level:
         self._tail = before_t[-NEAR:].copy(), before_size[-NEAR:].copy()
 
 
-@dataclass(slots=True)
-class _Port:
+class _Port(Struct):
     """The accumulated state of one port."""
 
     level: _Level = field(default_factory=_Level)

@@ -9,9 +9,9 @@ Repeats of a point are pooled, except in the view against time, where each run h
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from wiregauge.measures.distribution import Distribution, distribution
@@ -55,8 +55,7 @@ class NotHeldError(ValueError):
     """The values that a figure needs are not held; the text says why and what shows them, in one sentence."""
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(Struct, frozen=True):
     """The series that a shape belongs to.
 
     `rest` is the point without protocol and payload, as the sweep writes it; `side` the name of its run directory,
@@ -79,16 +78,14 @@ class Key:
         return "rtt" if self.relayed else "latency"
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(Struct, frozen=True):
     """A run directory in a figure; `name` tells it from the others and is empty for the only one."""
 
     judgement: Judgement
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """The part of run directories that a figure shows; the default is all of them.
 
     `flows` are numbers, or `"10 to sensor"` for one receiver of a multicast flow; `at` are values of axes of the
@@ -109,8 +106,7 @@ class Selection:
         return all(point.get(axis) == value for axis, value in self.at.items())
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Struct, frozen=True):
     """A flow of one run, whose course over time is drawn."""
 
     key: Key

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 import msgspec
+from msgspec import Struct
 
 from wiregauge.files.typed_json import as_json, filled
 from wiregauge.measures.definitions import DEFINITIONS, SERIES, SINGLES
@@ -175,8 +175,7 @@ def json_chunks(value: object, depth: int = 4) -> Iterator[str]:
         yield json.dumps(value, allow_nan=False)
 
 
-@dataclass(frozen=True, slots=True)
-class _Names:
+class _Names(Struct, frozen=True):
     """The measures that are defined now, with their keys: thousands of flows share them."""
 
     series: Mapping[str, str]

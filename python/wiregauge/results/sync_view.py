@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import polars as pl
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, RunPlan
@@ -37,8 +36,7 @@ SECOND = 1e12
 """Picoseconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class StateSpan:
+class StateSpan(Struct, frozen=True):
     """A device was in a state from `start` to `end`, s of true time."""
 
     node: str
@@ -47,8 +45,7 @@ class StateSpan:
     end: float
 
 
-@dataclass(frozen=True, slots=True)
-class PrecisionShape:
+class PrecisionShape(Struct, frozen=True):
     """The greatest difference of the clocks of synchronised devices, ns, by the integration cycle's time, s."""
 
     master: str
@@ -56,8 +53,7 @@ class PrecisionShape:
     precision: Floats
 
 
-@dataclass(frozen=True, slots=True)
-class SyncView:
+class SyncView(Struct, frozen=True):
     """Devices in the order of the plan, with their states, and the times at which they detected a wrong clique."""
 
     nodes: tuple[str, ...] = ()

@@ -7,10 +7,10 @@ reduced to the extremes of equal intervals. Omissions are counted and stated.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, RunPlan
@@ -38,8 +38,7 @@ PREAMBLE = 8
 """Bytes on the wire before the destination address: preamble and start delimiter."""
 
 
-@dataclass(frozen=True, slots=True)
-class FrameBar:
+class FrameBar(Struct, frozen=True):
     """A frame at an output port, times in ns: it came to the device at `since`, its bits left from `start` to `end`."""
 
     lane: int
@@ -52,8 +51,7 @@ class FrameBar:
     """Whether it is the message that the window is about."""
 
 
-@dataclass(frozen=True, slots=True)
-class FrameWindow:
+class FrameWindow(Struct, frozen=True):
     """Output ports on the way of one message, and every frame that used or waited for them meanwhile."""
 
     run: int
@@ -73,8 +71,7 @@ class FrameWindow:
     """Ports whose gates and windows change too often to be drawn."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClockShape:
+class ClockShape(Struct, frozen=True):
     """Clock reading minus true time of a node, ns, against true time, s; and the instants at which it was set."""
 
     run: int
@@ -84,8 +81,7 @@ class ClockShape:
     steps_at: Floats
 
 
-@dataclass(frozen=True, slots=True)
-class Views:
+class Views(Struct, frozen=True):
     """The data of all views; empty where a bench keeps no records in the network."""
 
     run: RunPlan | None = None

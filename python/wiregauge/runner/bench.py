@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
+
+from msgspec import Struct
 
 from wiregauge.plan import Campaign
 from wiregauge.records import RunDirectory, Traits
@@ -24,8 +25,7 @@ class BenchError(Exception):
     """This machine cannot run the bench; the text says what is missing and the cure."""
 
 
-@dataclass(frozen=True)
-class Fact:
+class Fact(Struct, frozen=True):
     """A fact about the bench that a reader of the results must know."""
 
     name: str

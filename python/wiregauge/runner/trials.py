@@ -9,9 +9,10 @@ import gc
 import os
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import to_builtins
 
 from wiregauge._version import __version__
 from wiregauge.plan import Campaign, plain
@@ -155,7 +156,7 @@ class Trials:
             observer.trial_began(directory.plan.runs, virtual_time=bench.traits.virtual_time)
             try:
                 manifest["bench_facts"] = [
-                    asdict(fact) for fact in (*bench.facts(directory.plan), *_resumptions(manifest))
+                    to_builtins(fact) for fact in (*bench.facts(directory.plan), *_resumptions(manifest))
                 ]
                 directory.save()
                 bench.run(directory, observer)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from wiregauge.scheduling.problem import Demand, Problem
 from wiregauge.scheduling.searching import Opens
@@ -22,8 +23,7 @@ _MOST_OPENINGS = 65_536
 _MOST_OF_A_KIND = 50
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Struct, frozen=True):
     """A rule that a schedule breaks."""
 
     kind: Kind

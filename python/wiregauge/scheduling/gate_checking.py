@@ -14,7 +14,9 @@ import math
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from wiregauge.plan import Attachment, Campaign, Flow, Run, Send, Switch
 from wiregauge.plan.ethernet import GAP, PREAMBLE
@@ -34,8 +36,7 @@ Beside = Callable[[Run, Collection[int]], Mapping[str, float | None]]
 """Greatest backlog, bits, by port of all flows but some in a run; None where it has no bound."""
 
 
-@dataclass(frozen=True, slots=True)
-class GatesJudged:
+class GatesJudged(Struct, frozen=True):
     """The result for the gates of all runs; times in ps."""
 
     faults: Sequence[Fault]
@@ -126,8 +127,7 @@ class _Gate:
         return begin <= at < end
 
 
-@dataclass(slots=True)
-class _Line:
+class _Line(Struct):
     """A port: its gates by class, its queues, and the instant until which it is busy."""
 
     at: Attachment
@@ -144,8 +144,7 @@ class _Line:
     """Classes used by traffic without a schedule."""
 
 
-@dataclass(slots=True)
-class _Frame:
+class _Frame(Struct):
     flow: Flow
     number: int
     length: int

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations, pairwise
 from pathlib import Path
 
 from lxml import etree
+from msgspec import Struct
 
 from wiregauge.config import TestError, checked_tree, load_bytes
 from wiregauge.config.groups import expanded
@@ -37,8 +37,7 @@ _MOST_OF_SWITCH, _MOST_OF_HOST = 1024, 28
 _SHORTEST_OF_HOST = 61
 
 
-@dataclass(frozen=True, slots=True)
-class Gated:
+class Gated(Struct, frozen=True):
     """The test with gates, and the priority and send time of each flow."""
 
     text: bytes
@@ -47,8 +46,7 @@ class Gated:
     """Instant of the first message after the warm-up, ps, by flow."""
 
 
-@dataclass(frozen=True, slots=True)
-class GatedEntry:
+class GatedEntry(Struct, frozen=True):
     """An entry of a list: the priority whose gate is open, OTHERS or NONE, and the interval, ns."""
 
     opens: int
@@ -58,8 +56,7 @@ class GatedEntry:
 OTHERS, NONE = -1, -2
 
 
-@dataclass(frozen=True, slots=True)
-class _Opening:
+class _Opening(Struct, frozen=True):
     begin: int
     end: int
     priority: int

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from wiregauge import _native
 from wiregauge.plan import Attachment, Campaign, EndSystem, HostModel, Network, Node, as_json
@@ -26,16 +27,14 @@ MOST_OPENINGS = 65_536
 """Most openings in a cycle of a port, as in the plan."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """The gates that are open (bit p for priority p), and the interval, ns."""
 
     mask: int
     interval: int
 
 
-@dataclass(frozen=True, slots=True)
-class GateList:
+class GateList(Struct, frozen=True):
     """The gate control list of a port; it starts at local time zero and repeats."""
 
     port: Attachment

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from wiregauge.plan import EndSystem, HostModel, Network
 from wiregauge.plan.network import Adaptive, Coalesced, Node, Polled, Spaced
@@ -14,8 +15,7 @@ _ADAPTIVE: Final = 250_000_000
 """Longest moderation interval, ps: adaptive drivers choose at least 4000 interrupts a second."""
 
 
-@dataclass(frozen=True, slots=True)
-class Times:
+class Times(Struct, frozen=True):
     """The least and greatest time, ps."""
 
     least: int

@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from fractions import Fraction
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from wiregauge.plan import Attachment, Campaign, Flow, Run, Send, Switch
 from wiregauge.plan.ethernet import GAP, HEADERS, LONGEST, PREAMBLE, SHORTEST, TAG
@@ -40,8 +42,7 @@ class ProblemError(ValueError):
     """The problem cannot be scheduled as it is given; the text says why, and the cure."""
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """The window of a flow at one port of its path."""
 
     port: Attachment
@@ -62,8 +63,7 @@ class Window:
         return self.occupied + self.hold_up + precision
 
 
-@dataclass(frozen=True, slots=True)
-class Tail:
+class Tail(Struct, frozen=True):
     """The end of a path."""
 
     receiver: int
@@ -73,8 +73,7 @@ class Tail:
     """Time from its opening to the frame's last bit at the receiver."""
 
 
-@dataclass(frozen=True, slots=True)
-class Release:
+class Release(Struct, frozen=True):
     """When messages are made: at `phase` + k·`step`, with every such instant used in turn over the periods."""
 
     phase: int
@@ -91,8 +90,7 @@ class Release:
         return (dispatch - ready) % self.step + self.varies >= self.step
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
+class Demand(Struct, frozen=True):
     """A flow and its requirements."""
 
     flow: int
@@ -167,8 +165,7 @@ class Demand:
         return self.period - self.release.step + self.release.cost
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """A scheduling problem: flows that share ports."""
 
     demands: tuple[Demand, ...]
@@ -257,8 +254,7 @@ def _time(octets: int, rate: int) -> int:
     return -(-octets * 8 * 10**12 // rate)
 
 
-@dataclass(slots=True)
-class _Way:
+class _Way(Struct):
     """Windows of a flow in one run, ps."""
 
     ports: list[Attachment] = field(default_factory=list)

@@ -24,9 +24,10 @@ import itertools
 import math
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
+
+from msgspec import Struct
 
 from wiregauge.scheduling.problem import Demand, Problem, common_period
 from wiregauge.scheduling.searching import Objective, Opens, openings, search, total_wait
@@ -39,8 +40,7 @@ _MOST_INSTANCES = 3_000
 """The most windows in a common period for which demand is summed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Clash:
+class Clash(Struct, frozen=True):
     """Flows that have no common schedule."""
 
     flows: tuple[int, ...]
@@ -50,8 +50,7 @@ class Clash:
     """Whether leaving out any one of them was shown to give a schedule."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """The result of the solver."""
 
     opens: Opens | None = None

@@ -7,8 +7,9 @@ share; at a host, in its egress queue. The frame in transmission occupies none, 
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
 from math import ceil, inf
+
+from msgspec import Struct, field
 
 from wiregauge.plan import Attachment, EndSystem, Network, Switch
 from wiregauge.plan.ethernet import LEAST_ON_WIRE
@@ -17,8 +18,7 @@ from wiregauge.plan.network import Capacity
 __all__ = ["Room", "Rooms"]
 
 
-@dataclass(slots=True)
-class Room:
+class Room(Struct):
     """A buffer and its content."""
 
     name: str
@@ -53,8 +53,7 @@ class Room:
         return f"{self.holds.bytes} B" if frames is None else f"{frames} frame{'s' if frames != 1 else ''}"
 
 
-@dataclass(slots=True)
-class Rooms:
+class Rooms(Struct):
     """The buffers of a network."""
 
     network: Network

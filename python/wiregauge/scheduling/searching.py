@@ -16,10 +16,10 @@ import math
 import random
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from wiregauge.plan import Attachment
@@ -39,8 +39,7 @@ _WAITING_TRIES = 96
 """The most dispatches tried with waiting."""
 
 
-@dataclass(slots=True)
-class _Arcs:
+class _Arcs(Struct):
     """Forbidden times of a window: (time - low) modulo `modulus` strictly between 0 and `width`."""
 
     low: list[int] = field(default_factory=list)

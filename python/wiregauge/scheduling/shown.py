@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from wiregauge.figures import Figure
 from wiregauge.figures.gantt import MOST_BARS, GanttBar, gantt_figure
@@ -34,8 +35,7 @@ SCHEMA = 1
 _MOST_LISTED = 40
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(Struct, frozen=True):
     """The data of all outputs for one test."""
 
     file: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from wiregauge.scheduling.problem import Problem, load_of
 from wiregauge.scheduling.proving import Clash, clash_of, counted, has_solver, improved, proved
@@ -21,8 +22,7 @@ _TURNS = ((0.05, 0.1), (0.15, 0.25), (0.15, 0.3))
 """Shares of the time for search and solver, in each turn."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """A schedule, flows that clash, or neither."""
 
     opens: Opens | None

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from xml.parsers import expat
 
 from lxml import etree
+from msgspec import Struct, field
 
 from wiregauge.config import TestError, checked_tree, load_bytes
 from wiregauge.config.groups import expanded
@@ -31,8 +31,7 @@ class NotKeptError(Exception):
     """The plan refuses the schedule that was found."""
 
 
-@dataclass(frozen=True, slots=True)
-class Author:
+class Author(Struct, frozen=True):
     """The author's settings of time-triggered flows, as sets of flow numbers."""
 
     scheduled: frozenset[int]
@@ -44,8 +43,7 @@ class Author:
     early: frozenset[int]
 
 
-@dataclass(frozen=True, slots=True)
-class _Rewritten:
+class _Rewritten(Struct, frozen=True):
     """The attributes and windows to write for a flow."""
 
     attributes: Mapping[str, str]
@@ -177,8 +175,7 @@ def time_text(time_ps: int) -> str:
     return f"{whole}.{rest:03}".rstrip("0") + "ns" if rest else f"{whole}ns"
 
 
-@dataclass(slots=True)
-class _Found:
+class _Found(Struct):
     """The position of a flow in the text."""
 
     start: int

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from wiregauge.figures.network import kind_of, places_of, rate_text
 from wiregauge.plan import Campaign, Network, Run
@@ -17,8 +18,7 @@ MOST_NAMED: Final = 60
 """Nodes and links that are written at; of more a pointer tells the name."""
 
 
-@dataclass(frozen=True, slots=True)
-class NodeShape:
+class NodeShape(Struct, frozen=True):
     """A node at its place."""
 
     name: str
@@ -28,8 +28,7 @@ class NodeShape:
     is_end_system: bool
 
 
-@dataclass(frozen=True, slots=True)
-class LinkShape:
+class LinkShape(Struct, frozen=True):
     """A link from node to node."""
 
     ends: tuple[str, str]
@@ -49,8 +48,7 @@ class LinkShape:
         return self.x1 + near * (self.x2 - self.x1), self.y1 + near * (self.y2 - self.y1)
 
 
-@dataclass(frozen=True, slots=True)
-class Drawing:
+class Drawing(Struct, frozen=True):
     """A network in an image of `width` by `height`."""
 
     width: float

@@ -14,11 +14,12 @@ import re
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from wiregauge.files import open_regular, printable
 from wiregauge.plan import planned_runs
@@ -52,8 +53,7 @@ Stamp = tuple[tuple[int, int, int], ...]
 """`stamp_of` some files."""
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(Struct, frozen=True):
     """A run directory as the list of runs shows it."""
 
     key: str

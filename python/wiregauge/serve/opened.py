@@ -6,9 +6,10 @@ import contextlib
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from wiregauge.measures.extremes import Courses
 from wiregauge.measures.metrics.flow_plan import FlowPlan, RunPlan
@@ -27,8 +28,7 @@ def flow_key(flow: FlowPlan) -> str:
     return f"{flow.id}-{flow.receiver}" if flow.multicast else f"{flow.id}"
 
 
-@dataclass(slots=True)
-class Opened:
+class Opened(Struct):
     """A run directory with its judgement as it is stored; `measures` is empty where none is."""
 
     recorded: Recorded

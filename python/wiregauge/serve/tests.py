@@ -10,11 +10,11 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Final
 
 from markupsafe import escape
+from msgspec import Struct, field
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
@@ -44,8 +44,7 @@ _HEAD: Final = 4096
 _LAST_WORDS: Final = 4000
 
 
-@dataclass(frozen=True, slots=True)
-class TestFile:
+class TestFile(Struct, frozen=True):
     """A test file."""
 
     key: str
@@ -53,8 +52,7 @@ class TestFile:
     name: str
 
 
-@dataclass(slots=True)
-class _Started:
+class _Started(Struct):
     """A run that was started from a page."""
 
     place: Path

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
+from msgspec import Struct
 from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
 
@@ -39,8 +39,7 @@ USUAL_DRAWN: Final = 4
 MOST_COLUMNS: Final = 4000
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Struct, frozen=True):
     """A view; `begin` and `end` are None for the whole run."""
 
     run: RunPlan

@@ -10,9 +10,10 @@ import multiprocessing
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 __all__ = ["Answer", "Work"]
 
@@ -21,8 +22,7 @@ MOST_KEPT: Final = 12
 _SPAWN: Final = multiprocessing.get_context("spawn")
 
 
-@dataclass(slots=True)
-class Answer:
+class Answer(Struct):
     """What became of a piece of work. `error` is a sentence for the viewer; empty where there is none."""
 
     done: threading.Event = field(default_factory=threading.Event)

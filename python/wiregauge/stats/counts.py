@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from wiregauge.stats import special
 
 CONFIDENCE = 0.95
 
 
-@dataclass(frozen=True, slots=True)
-class ShareBound:
+class ShareBound(Struct, frozen=True):
     """`count` of `n` and 95 % bounds of the true share; `one_sided` if the count is 0 or n."""
 
     count: int

@@ -10,10 +10,10 @@ and where nothing changed, it bounds the probability of any report.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
+from msgspec import Struct
 
 from wiregauge.stats import special
 from wiregauge.stats.moments import Floats
@@ -23,8 +23,7 @@ _SURE, _NEVER = 1e-300, 0.99
 """Limits of p-values when they are combined: a discrete test gives 1 as soon as nothing was seen."""
 
 
-@dataclass(frozen=True, slots=True)
-class Discovery:
+class Discovery(Struct, frozen=True):
     """The result for a family: its p-value as a whole, whether it changed, and which members did."""
 
     chance: Chance

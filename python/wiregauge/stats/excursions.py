@@ -7,9 +7,8 @@ the onset on, so that height and return do not follow the noise of single values
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
@@ -21,8 +20,7 @@ _CLEAR = 8.0
 """Deviations of block means that an excursion must exceed: 10^6 normal blocks give none by chance."""
 
 
-@dataclass(frozen=True, slots=True)
-class Excursion:
+class Excursion(Struct, frozen=True):
     """One excursion: the index of its `first` value, and its `height` above the level there in the unit of the values.
 
     `slope` is its change from value to value; `back_after` the number of values until the fitted line is at the level
@@ -35,8 +33,7 @@ class Excursion:
     back_after: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Excursions:
+class Excursions(Struct, frozen=True):
     """All excursions of a series of `n` values; least and greatest value `outside` them, None where there is none."""
 
     found: tuple[Excursion, ...]

@@ -8,10 +8,10 @@ Astronomical Journal 124, 2002: whitened spectrum, incoherent sum of harmonics, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
@@ -31,8 +31,7 @@ _FEW = 2_000
 """The most events whose distances are computed one by one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Levelled:
+class Levelled(Struct, frozen=True):
     """A detrended series: times from 0, ascending, and values `y`, compressed so that no outlier dominates.
 
     `y` = asinh(rise / scale): proportional for small rises, logarithmic for large ones, in the same order. `coarse`
@@ -143,8 +142,7 @@ def _coarse(
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """A prominent frequency (1/s, within about `error`) of `weights`, which are in bins of equal width."""
 
     score: float
@@ -283,8 +281,7 @@ def _floor(power: Floats) -> Floats:
     return course
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
+class Box(Struct, frozen=True):
     """A recurring window: from `start` for `duration` in every `period`, s from the start of the series."""
 
     period: float

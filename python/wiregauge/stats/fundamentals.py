@@ -9,9 +9,9 @@ fraction of it they are equally high, or the period is not shorter.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from wiregauge.stats.folding import LEAST_CYCLES, Box, Floats, Levelled, zoom
 from wiregauge.stats.modes import as_wide_as_spacing, log_chance, log_chance_of

@@ -8,12 +8,13 @@ of that share, and read the interval of the percentile off the ascending sample 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, floor, sqrt
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from wiregauge.stats import special
@@ -29,8 +30,7 @@ greatest of the clusters that decide it may not have been met.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class QuantileInterval:
+class QuantileInterval(Struct, frozen=True):
     """95 % interval of a quantile, open (None) where the sample has no value extreme enough.
 
     `worth` is the effective number of independent values; None for repeats, whose spread is used directly. `needed` is

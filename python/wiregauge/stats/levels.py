@@ -13,13 +13,13 @@ tools/null_of_changes.py, held by a test), as it takes seconds and never changes
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 from itertools import groupby, pairwise
 from math import log, sqrt
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from wiregauge.stats.dependence import effective_n, inner
@@ -39,8 +39,7 @@ TABLED = 400
 """The number of greatest simulated maxima that are stored: a p-value above a tenth is never a finding."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """From `before` to `after` at time `at` (95 % interval `low` to `high`); `kind` is "level" or "spread".
 
     Level: medians of the segments on either side. Spread: their median absolute deviations.
@@ -55,8 +54,7 @@ class Change:
     p_value: float
 
 
-@dataclass(frozen=True, slots=True)
-class Course:
+class Course(Struct, frozen=True):
     """The changes of a series in order; or, where a straight line describes it better, its slope per unit of time.
 
     `tested` is False where the series is too short for a test.

@@ -22,13 +22,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil
 from types import MappingProxyType
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from wiregauge.stats import special
@@ -79,8 +79,7 @@ _AT_ONCE = 64
 """Series that are compared with all shapes together: more would not fit into a cache."""
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(Struct, frozen=True):
     """The memory of a series of `n` values in measured order."""
 
     n: int
@@ -370,8 +369,7 @@ def _tail(sums: Floats) -> float:
     return float(np.log(greatest / least).sum()) / _BURSTS if least > 0 else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Courses:
+class _Courses(Struct, frozen=True):
     """Possible shapes of a spectrum, at the middle of each group of ordinates.
 
     `part` is the counted share of a group, `held` the total of counted ordinates; `logs` the sum of logarithms and

@@ -11,9 +11,8 @@ several of them for one skewed peak; with latencies both errors are the rule.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from wiregauge.stats.dependence import effective_n
 from wiregauge.stats.moments import Floats
@@ -32,8 +31,7 @@ KNOTS = 1000
 LEAST_VALUES = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Peak:
+class Peak(Struct, frozen=True):
     """A mode: the densest value, the values it extends between, and its share with a 95 % interval."""
 
     position: float
@@ -44,8 +42,7 @@ class Peak:
     weight_high: float
 
 
-@dataclass(frozen=True, slots=True)
-class Peaks:
+class Peaks(Struct, frozen=True):
     """The modes that the sample proves, ascending; empty below twenty values.
 
     `band` is the half-width of the band around the empirical distribution: a peak of less weight cannot be found.

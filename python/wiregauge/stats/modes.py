@@ -14,10 +14,11 @@ drift, and loses from a random walk, whose extremes lie at the ends of a cycle.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from math import ceil, exp, log, log2
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from wiregauge.stats import special
@@ -48,8 +49,7 @@ _MOST_SKIRT = 64
 _LEAST_BESIDE = 40
 
 
-@dataclass(frozen=True, slots=True)
-class Bounded:
+class Bounded(Struct, frozen=True):
     """A value with its 95 % interval."""
 
     value: float
@@ -57,8 +57,7 @@ class Bounded:
     high: float
 
 
-@dataclass(frozen=True, slots=True)
-class Mode:
+class Mode(Struct, frozen=True):
     """A band that recurs. Times in the unit of the series' times, `height` in that of its values.
 
     The band of cycle j lies in [start + j period, start + j period + duration]; `start` is on the series' time axis.
@@ -86,8 +85,7 @@ class Mode:
         return phase < self.duration.value + 2 * margin
 
 
-@dataclass(frozen=True, slots=True)
-class Recurrence:
+class Recurrence(Struct, frozen=True):
     """The modes found, highest first; the search limits; and flags of the values (in the order given) in no mode."""
 
     modes: tuple[Mode, ...]

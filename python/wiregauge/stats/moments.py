@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import exp, sqrt
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from wiregauge.stats import special
@@ -80,8 +80,7 @@ def mad_of_ascending(ascending: Floats) -> float | None:
     return (nearest((n + 1) // 2) + nearest(n // 2 + 1)) / 2
 
 
-@dataclass(frozen=True, slots=True)
-class MeanEstimate:
+class MeanEstimate(Struct, frozen=True):
     """A mean with the half-width of its 95 % interval from sampling alone, in the unit of the values."""
 
     mean: float

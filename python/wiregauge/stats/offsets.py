@@ -18,9 +18,8 @@ either side allows. Where the two sides exclude each other the clock was moved, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
@@ -42,8 +41,7 @@ REACHED = 7
 """Rank of the delay that bounds the distance of the least one from a delay without queueing; see `_unreached`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
+class Moved(Struct, frozen=True):
     """A clock that was set between two exchanges, or adjusted faster than `DRIVEN`."""
 
     begin: float
@@ -53,8 +51,7 @@ class Moved:
     """The least jump against its usual course, ns."""
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetTrack:
+class OffsetTrack(Struct, frozen=True):
     """Offset over time: straight lines between knots, continued beyond the first and the last.
 
     Times are seconds of the compared clock; offsets are that clock minus the reference, ns.

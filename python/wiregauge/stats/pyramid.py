@@ -8,9 +8,10 @@ whatever the order of the instants. Values and instants are integers; elements w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 __all__ = [
@@ -41,8 +42,7 @@ NOTHING = (_MOST, _LEAST)
 """Minimum and maximum of a block without values."""
 
 
-@dataclass(frozen=True, slots=True)
-class Extremes:
+class Extremes(Struct, frozen=True):
     """Extremes of a series by block: the number of values, minimum and maximum, and their instants."""
 
     n: Integers
@@ -52,8 +52,7 @@ class Extremes:
     greatest_at: Integers
 
 
-@dataclass(frozen=True, slots=True)
-class Blocks:
+class Blocks(Struct, frozen=True):
     """One level: blocks in the order of the series, and the extremes of each of its measures.
 
     A block holds `count` elements, stored at `first` up to before `past`, with instants `begin` to `end`; `lost` and
@@ -83,8 +82,7 @@ class Blocks:
 _COUNTED = ("first", "past", "count", "begin", "end", "lost", "unknown")
 
 
-@dataclass(frozen=True, slots=True)
-class Values:
+class Values(Struct, frozen=True):
     """Elements of a series: place, instant, outcome, and for each measure the value and whether it exists."""
 
     first: Integers
@@ -121,8 +119,7 @@ class Values:
         return _blocks(self, 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
+class Columns(Struct, frozen=True):
     """A window in columns, each exact for the `count` elements it covers, whose instants are `begin` to `end`.
 
     Empty columns are left out. Together they cover every element of the window exactly once.
@@ -152,7 +149,7 @@ def _some(known: Flags | None, which: Flags | Integers | slice) -> Flags | None:
 
 
 def _map(one: Extremes, do: Callable[[Integers], Integers]) -> Extremes:
-    return Extremes(*(do(getattr(one, part.name)) for part in fields(Extremes)))
+    return Extremes(*(do(getattr(one, part)) for part in Extremes.__struct_fields__))
 
 
 def _joined(
@@ -264,8 +261,8 @@ def chain(parts: Sequence[Blocks]) -> Blocks:
         of={
             name: Extremes(
                 *(
-                    np.concatenate([getattr(part.of[name], of.name) for part in parts])
-                    for of in fields(Extremes)
+                    np.concatenate([getattr(part.of[name], of) for part in parts])
+                    for of in Extremes.__struct_fields__
                 )
             )
             for name in parts[0].of
@@ -273,8 +270,7 @@ def chain(parts: Sequence[Blocks]) -> Blocks:
     )
 
 
-@dataclass(slots=True)
-class Growing:
+class Growing(Struct):
     """Builds the finest level of a series whose elements arrive in parts: `add` them, then `finish`. An element is held
     only until its block is full.
     """
@@ -438,4 +434,4 @@ def _first_of(is_it: Flags, at: Integers, starts: Integers) -> Integers:
 
 
 def _no_columns() -> Columns:
-    return Columns(*(np.zeros(0, dtype=np.int64) for _ in fields(Columns)))
+    return Columns(*(np.zeros(0, dtype=np.int64) for _ in Columns.__struct_fields__))

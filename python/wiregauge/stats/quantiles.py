@@ -6,13 +6,13 @@ two of them. With 2000 messages an interpolated p99.9 would be a value that no m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, log, log1p, sqrt
 from typing import NewType
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from wiregauge.stats import special
@@ -96,8 +96,7 @@ def largest_supported(n: int) -> float:
     return float((1 - CONFIDENCE) ** (1 / n)) if n > 0 else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class RankInterval:
+class RankInterval(Struct, frozen=True):
     """Two order statistics that enclose a quantile with at least the asked confidence.
 
     `low` or `high` is None where the sample has no value extreme enough: the interval is open on that side.

@@ -9,10 +9,10 @@ and the test of `modes` remains valid: groups of values without recurrence do no
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import ceil, log
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from wiregauge.stats.folding import LEAST_CYCLES, Box, Floats, Levelled, levelled, scale_of, within, zoom

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from wiregauge.stats.dependence import correlation_time
@@ -14,8 +14,7 @@ from wiregauge.stats.moments import CONFIDENCE, student_t
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Coefficient:
+class Coefficient(Struct, frozen=True):
     """Slope or intercept. `sampling` is the half-width of its 95 % Student interval from the scatter of the points,
     None for two points; `bound` is its greatest error from errors of the points within their stated bounds.
     """
@@ -30,8 +29,7 @@ class Coefficient:
         return None if self.sampling is None else self.sampling + self.bound
 
 
-@dataclass(frozen=True, slots=True)
-class LineFit:
+class LineFit(Struct, frozen=True):
     """y = intercept + slope x by ordinary least squares; `residuals` in the order of the points."""
 
     slope: Coefficient

@@ -7,9 +7,9 @@ distribution that is stored as buckets (`Sketch.weighted`).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from wiregauge.stats.quantiles import largest_supported, quantile, rank
@@ -18,8 +18,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class DensityShape:
+class DensityShape(Struct, frozen=True):
     """A kernel density estimate on a grid.
 
     `y` integrates to `n / (n + outside)`: per unit of `x`, or per decade when `log`. `outside` counts the values that
@@ -111,8 +110,7 @@ def _bandwidth(placed: Floats, often: Integers | None) -> float:
     return max(0.9 * scale / math.pow(of.n, 0.2), smallest)
 
 
-@dataclass(frozen=True, slots=True)
-class _Ranked:
+class _Ranked(Struct, frozen=True):
     """Values in ascending order; `reached` has cumulative counts, where values have counts."""
 
     ascending: Floats
@@ -146,8 +144,7 @@ class _Ranked:
         return math.sqrt(float(np.average((self.ascending - mean) ** 2, weights=counts)))
 
 
-@dataclass(frozen=True, slots=True)
-class HistogramShape:
+class HistogramShape(Struct, frozen=True):
     """Counts between edges; `below` and `above` fall outside them, so that all counts add to n."""
 
     edges: Floats
@@ -164,8 +161,7 @@ def histogram(values: Floats, edges: Floats, counts: Integers | None = None) -> 
     return HistogramShape(np.asarray(edges, dtype=np.float64), held.astype(np.int64), below, above)
 
 
-@dataclass(frozen=True, slots=True)
-class BoxShape:
+class BoxShape(Struct, frozen=True):
     """Quartiles, whiskers at p1 and p99 (not Tukey's 1.5 IQR: the share outside is then known), extremes.
 
     `outliers` holds at most `most_outliers` of the `outside` values beyond the whiskers, evenly by rank, the
@@ -209,8 +205,7 @@ def box(values: Floats, most_outliers: int = 60, counts: Integers | None = None)
     )
 
 
-@dataclass(frozen=True, slots=True)
-class EcdfShape:
+class EcdfShape(Struct, frozen=True):
     """The empirical distribution: `share` of the values lies at or below `value`; a step at each."""
 
     value: Floats
@@ -229,8 +224,7 @@ def ecdf(values: Floats, points: int = ECDF_POINTS, counts: Integers | None = No
     return EcdfShape(of.at(ranks), ranks / max(n, 1))
 
 
-@dataclass(frozen=True, slots=True)
-class TailShape:
+class TailShape(Struct, frozen=True):
     """Values against their rarity: at `one_in` = 1000 one value in a thousand is at least `value`.
 
     `supported_to` is the rarity up to which the sample can be trusted (`samples_needed`); the rest of the curve
@@ -252,8 +246,7 @@ def tail(values: Floats, points: int = 240, counts: Integers | None = None) -> T
     return TailShape(n / from_top, of.at(n - from_top + 1), 1 / (1 - largest_supported(n)))
 
 
-@dataclass(frozen=True, slots=True)
-class EnvelopeShape:
+class EnvelopeShape(Struct, frozen=True):
     """A series in time order; with `per_mark` > 1 only the least and greatest of each `per_mark` values are kept."""
 
     t: Floats

@@ -18,11 +18,11 @@ length, a seed and a cost of n per resample.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from math import floor, log, log1p, sqrt
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from wiregauge.stats import special
@@ -37,8 +37,7 @@ HETEROGENEITY = 0.05
 """Repeats count as different when their spread has less than this probability by chance."""
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Struct, frozen=True):
     """A value with its interval; an end is None where the sample has no value extreme enough."""
 
     value: float

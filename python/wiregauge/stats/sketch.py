@@ -8,11 +8,12 @@ merge: counts of equal buckets add and moments combine exactly (Chan, Golub and 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, exp, floor, isfinite, log, sqrt
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from wiregauge.stats.intervals import (
@@ -36,8 +37,7 @@ RESEMBLING = 0.3
 """Correlation of the halves of sections above which the memory outlasts them."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Sketch:
+class Sketch(Struct, frozen=True, eq=False):
     """`count` values from `low` to `high`, both inclusive, per bucket, ascending; all in the unit of the values."""
 
     low: Floats

@@ -13,10 +13,10 @@ a drift: it is reported as one, or, where fewer than ten blocks remain, as not t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import erfc, exp, sqrt
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from wiregauge.stats import special
@@ -42,8 +42,7 @@ _SAMPLE = 16_384
 _TAIL = 0.9
 
 
-@dataclass(frozen=True, slots=True)
-class Steadiness:
+class Steadiness(Struct, frozen=True):
     """The results of the tests for a series of `n` values in measured order.
 
     `p` is the p-value of stationarity, None where it cannot be tested; `kind` names what changes most, the level or

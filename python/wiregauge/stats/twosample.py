@@ -13,11 +13,11 @@ finding. Repeats that differ by more than their messages explain are compared by
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import ceil, exp, floor, inf, sqrt
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from wiregauge.stats import special
@@ -33,8 +33,7 @@ _EXACT = 2500.0
 """Variance of a hypergeometric count above which the normal distribution, corrected for continuity, is used."""
 
 
-@dataclass(frozen=True, slots=True)
-class Chance:
+class Chance(Struct, frozen=True):
     """One-sided p-values: of a change upwards, and of one downwards, at least as great as observed."""
 
     up: float
@@ -49,8 +48,7 @@ class Chance:
 NOTHING = Chance(1.0, 1.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Events:
+class Events(Struct, frozen=True):
     """The number of events in `n` messages, in clusters of `clustered` messages.
 
     `spread` is the variance of the share from its scatter between repeats, with `degrees` degrees of freedom; 0 where
@@ -81,8 +79,7 @@ def events(runs: Sequence[Flags]) -> Events:
     return Events(count, n, clustered)
 
 
-@dataclass(frozen=True, slots=True)
-class ShareTest:
+class ShareTest(Struct, frozen=True):
     """Test whether an event has a greater or a smaller share of the messages (Fisher's exact test, conditional)."""
 
     base: Events
@@ -310,8 +307,7 @@ class Pair:
         return self._merged[by]
 
 
-@dataclass(frozen=True, slots=True)
-class MeanTest:
+class MeanTest(Struct, frozen=True):
     """Welch's test of two means, each with the variance and degrees of freedom from its memory."""
 
     pair: Pair

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from wiregauge.files.typed_json import Count, Verdict, json_schema
 
@@ -30,8 +31,7 @@ Both = tuple[Count, Count]
 """A count of each of two networks."""
 
 
-@dataclass(frozen=True, slots=True)
-class Distribution:
+class Distribution(Struct, frozen=True):
     """Extremes, mean and n are exact; None: n does not support it."""
 
     n: Count
@@ -44,8 +44,7 @@ class Distribution:
     """Those that n supports, each from the least to the greatest value that it may have."""
 
 
-@dataclass(frozen=True, slots=True)
-class Jump:
+class Jump(Struct, frozen=True):
     """A jump of sequence numbers, at the frame behind it."""
 
     at_ps: int
@@ -54,8 +53,7 @@ class Jump:
     missing: Count
 
 
-@dataclass(frozen=True, slots=True)
-class Sequence:
+class Sequence(Struct, frozen=True):
     """What the sequence numbers of a stream tell."""
 
     numbered: Count
@@ -75,8 +73,7 @@ class Sequence:
     """The first of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(Struct, frozen=True):
     """A value in the frames of a stream; `min` and `max` are None where it is no quantity."""
 
     n: Count
@@ -87,8 +84,7 @@ class Value:
     changes: Count
 
 
-@dataclass(frozen=True, slots=True)
-class Echo:
+class Echo(Struct, frozen=True):
     """Frames that pass the tap on their way out and back."""
 
     round_trip: Distribution
@@ -97,8 +93,7 @@ class Echo:
     """Returns of frames that were not seen before."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bag:
+class Bag(Struct, frozen=True):
     """A bandwidth allocation gap, and the longest that a regulator with it would have held a frame."""
 
     bag_ps: int
@@ -107,8 +102,7 @@ class Bag:
     """The same, of a sender whose clock may be faster than that of the capture by 100 ppm: what contracts judge."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stream:
+class Stream(Struct, frozen=True):
     """A stream at one tap."""
 
     kind: str
@@ -143,8 +137,7 @@ class Stream:
     """Times between frames in up to 40 classes of equal width: least and greatest value, ps, and count."""
 
 
-@dataclass(frozen=True, slots=True)
-class Timestamps:
+class Timestamps(Struct, frozen=True):
     """Origin of the timestamps, and the octet that they refer to."""
 
     kind: str
@@ -152,8 +145,7 @@ class Timestamps:
     received: str
 
 
-@dataclass(frozen=True, slots=True)
-class Tap:
+class Tap(Struct, frozen=True):
     """An interface of the captures."""
 
     name: str
@@ -174,8 +166,7 @@ class Tap:
     """How often a time precedes that of the frame before."""
 
 
-@dataclass(frozen=True, slots=True)
-class Trouble:
+class Trouble(Struct, frozen=True):
     """An unusable part of a file."""
 
     file: str
@@ -184,16 +175,14 @@ class Trouble:
     ends_the_file: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Alone:
+class Alone(Struct, frozen=True):
     """A frame without a copy."""
 
     at_ps: int
     number: Count
 
 
-@dataclass(frozen=True, slots=True)
-class Copies:
+class Copies(Struct, frozen=True):
     """The copies of one series of numbers on two networks."""
 
     kind: str
@@ -222,8 +211,7 @@ class Copies:
     """The smallest SkewMax that joins all pairs."""
 
 
-@dataclass(frozen=True, slots=True)
-class PromiseResult:
+class PromiseResult(Struct, frozen=True):
     """One promise of a contract on one stream, or one series of copies."""
 
     stream: str
@@ -245,8 +233,7 @@ class PromiseResult:
     """Why it is undecided; empty where it is not."""
 
 
-@dataclass(frozen=True, slots=True)
-class ContractSource:
+class ContractSource(Struct, frozen=True):
     """The contract that the streams were judged by."""
 
     file: str
@@ -255,8 +242,7 @@ class ContractSource:
     """Streams that it lists."""
 
 
-@dataclass(frozen=True, slots=True)
-class Observed:
+class Observed(Struct, frozen=True):
     """The content of `streams.json`."""
 
     schema: Literal[1]

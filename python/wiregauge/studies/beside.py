@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from wiregauge.studies.declaring import Key
 from wiregauge.studies.laying import Laid
@@ -12,8 +13,7 @@ from wiregauge.studies.laying import Laid
 __all__ = ["Beside", "beside_of"]
 
 
-@dataclass(frozen=True, slots=True)
-class Beside:
+class Beside(Struct, frozen=True):
     """The figures of a study carried out elsewhere, by cell, in the units that the paper prints."""
 
     bench: str

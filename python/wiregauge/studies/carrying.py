@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from wiregauge import report, runner
 from wiregauge._version import __version__
@@ -28,8 +29,7 @@ RUNS = "runs"
 """Folder of the run directories in a study directory."""
 
 
-@dataclass(slots=True)
-class Carried:
+class Carried(Struct):
     """The state of a study's execution."""
 
     study: Study

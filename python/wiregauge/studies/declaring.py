@@ -7,9 +7,10 @@ and README.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct, field
 
 from wiregauge.figures.model import Figure
 from wiregauge.studies.measured import Measured
@@ -19,8 +20,7 @@ from wiregauge.studies.size import Size
 __all__ = ["Cells", "Item", "Key", "Parameter", "Part", "Picture", "Study"]
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(Struct, frozen=True):
     """The name of a cell: the item of the paper, the series (row), `x` (column) and the statistic."""
 
     item: str
@@ -32,8 +32,7 @@ class Key:
         return ", ".join(filter(None, (self.item, self.series, self.x, self.statistic)))
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """One test of the study; its run directory is `runs/NAME` of the study directory.
 
     `settings` are those of `--set`, by size; a size without an entry runs the file as it is. `settings_on` has those of
@@ -59,8 +58,7 @@ class Part:
         return self.not_on.get(bench, "") or self.not_in.get(size, "")
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
+class Picture(Struct, frozen=True):
     """Draws the cells of an item over `x`, a line for each series: the paper's and ours side by side."""
 
     x: str
@@ -74,8 +72,7 @@ class Picture:
     """Whether the points of a series are joined."""
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(Struct, frozen=True):
     """A table, a figure or a sentence of the paper, by the paper's number."""
 
     number: str
@@ -89,8 +86,7 @@ class Item:
     """Benches where the criteria count. Real hosts differ from the paper's, so there cells are only shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(Struct, frozen=True):
     """A number of the model that the paper does not state, and other values of it that show which results depend on it.
 
     `places` are the attributes that hold it: files of the study's folder, as a pattern, and an XPath whose prefix `t`
@@ -109,8 +105,7 @@ class Parameter:
 Cells = Iterable[tuple[Key, Measured]]
 
 
-@dataclass(frozen=True, slots=True)
-class Study:
+class Study(Struct, frozen=True):
     """A whole experiment of a published paper.
 
     `cells` collects named cells from the figures of the runs; `figures` may draw more than an item's own picture, by

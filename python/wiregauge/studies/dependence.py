@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Literal
 
 from lxml import etree
+from msgspec import Struct
 
 from wiregauge.config import TestError
 from wiregauge.plan import quantity
@@ -28,8 +28,7 @@ Value = tuple[str, float]
 """Our base unit, and the amount of it to nine digits."""
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """The fitted or given value that a declared prediction repeats, and the role that its agreement then has."""
 
     role: Literal["fit", "input"]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import inf
 from typing import Final
+
+from msgspec import Struct
 
 from wiregauge.measures.definitions.units import significant
 from wiregauge.studies.laying import Laid
@@ -27,8 +28,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
+class Effect(Struct, frozen=True):
     """The value and result of a cell with one parameter at another value."""
 
     name: str
@@ -113,8 +113,7 @@ def _by_name(effects: Iterable[Effect]) -> dict[str, list[str]]:
 # -- rows: the cells of one series and statistic ----------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class RowEffects:
+class RowEffects(Struct, frozen=True):
     """A row of a table of the paper: compared cells of one statistic and one series, at all its points (`, 50 %`)."""
 
     item: str
@@ -152,8 +151,7 @@ class RowEffects:
         return dict(sorted(found.items(), key=lambda one: -_greatest(one[1])))
 
 
-@dataclass(frozen=True, slots=True)
-class Fall:
+class Fall(Struct, frozen=True):
     """A parameter at a value with which `left` of `holds` cells of a row still hold."""
 
     name: str

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Final
+
+from msgspec.structs import replace
 
 from wiregauge.studies.declaring import Study
 from wiregauge.studies.size import StudyError

@@ -6,8 +6,10 @@ The figure decides, as for a limit; its interval is only shown. A cell that was 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from typing import Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from wiregauge.studies.declaring import Item, Key, Study
 from wiregauge.studies.dependence import Origin, origins
@@ -22,8 +24,7 @@ Agreement = Literal["holds", "fails", "undecided", "shown", "not compared"]
 Verdict = Literal["PASS", "FAIL", "UNDECIDED", "NONE"]
 
 
-@dataclass(frozen=True, slots=True)
-class Laid:
+class Laid(Struct, frozen=True):
     """A cell: the paper's figure, ours in the paper's unit, and whether they agree."""
 
     key: Key
@@ -65,8 +66,7 @@ class Laid:
         return None if self.ours is None or not theirs else (self.ours - theirs) / theirs
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
+class Need(Struct, frozen=True):
     """How many cells of a statistic meet their criterion, and how many may miss it."""
 
     statistic: str
@@ -86,8 +86,7 @@ class Need:
         return "UNDECIDED" if self.undecided and self.fails + self.undecided > self.may_miss else "PASS"
 
 
-@dataclass(frozen=True, slots=True)
-class ItemResult:
+class ItemResult(Struct, frozen=True):
     """An item of the paper with its compared cells."""
 
     item: Item

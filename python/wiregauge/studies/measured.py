@@ -7,8 +7,10 @@ has an interval that is never too narrow.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from wiregauge.measures.metrics.quantity import Quantity
 
@@ -26,8 +28,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(Struct, frozen=True):
     """One number in `unit` (`ns`, `share`, `bit/s`, `1/s`, `messages`, or empty for a ratio) with its 95 % interval.
 
     `value` is None where there is none; `reason` then says why. `skipped`: bench or size leave it out on purpose, so

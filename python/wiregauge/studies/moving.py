@@ -9,12 +9,13 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Final
 
 from lxml import etree
+from msgspec import Struct
+from msgspec.structs import replace
 
 from wiregauge.config.reading import parse, read
 from wiregauge.studies.declaring import Study
@@ -31,8 +32,7 @@ _NUMBER: Final = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\d.]*%)(?!\d)")
 Files = Mapping[str, etree._Element]
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(Struct, frozen=True):
     """A parameter at another value, `to`: a share of the value in the files, or a replacement."""
 
     name: str

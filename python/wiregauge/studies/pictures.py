@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from wiregauge.figures.model import Axis, Band, Figure, Line, Panel, Scatter, Trace
 from wiregauge.figures.palette import side

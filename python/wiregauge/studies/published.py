@@ -21,10 +21,11 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Final, Literal, cast
+
+from msgspec import Struct
 
 from wiregauge.plan import quantity
 from wiregauge.studies.declaring import Key
@@ -54,8 +55,7 @@ PLAIN = ("", "messages", "1/s", "ppm", "ns/m")
 Role = Literal["prediction", "fit", "input", ""]
 
 
-@dataclass(frozen=True, slots=True)
-class Criterion:
+class Criterion(Struct, frozen=True):
     """When a cell of ours agrees with the paper's; `size` is a share, or in the line's unit."""
 
     kind: Literal["relative", "absolute", "rounding", "interval", "at-most", "at-least"]
@@ -63,8 +63,7 @@ class Criterion:
     size: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Published:
+class Published(Struct, frozen=True):
     """A cell of the paper. `value` is in the paper's `unit`, which is `scale` times our unit `base`."""
 
     key: Key

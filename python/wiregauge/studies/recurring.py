@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
 from wiregauge import stats
 from wiregauge.studies.measured import Measured
@@ -19,8 +19,7 @@ ALIKE: Final = 0.1
 """Greatest relative difference between a mode's period and the requested one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recurring:
+class Recurring(Struct, frozen=True):
     """The recurring modes of a time series (`stats.find_modes`), highest first; empty where there is no series."""
 
     course: Course
@@ -94,8 +93,7 @@ def recurring(course: Course) -> Recurring:
     return Recurring(course, found.modes, found.n)
 
 
-@dataclass(frozen=True, slots=True)
-class Leaves:
+class Leaves(Struct, frozen=True):
     """Excursions of a series above its level (`stats.excursions`): a queue that fills at once and drains slowly."""
 
     course: Course

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from wiregauge.measures import Grade, Judgement, PointResult
 from wiregauge.measures.explaining import whole_series
@@ -18,8 +19,7 @@ from wiregauge.studies.size import Size, StudyError
 __all__ = ["Course", "Results"]
 
 
-@dataclass(frozen=True, slots=True)
-class Course:
+class Course(Struct, frozen=True):
     """The main measure of a flow for each message; `series` is None where there is none, for the reason in `absent`."""
 
     source: str
@@ -28,8 +28,7 @@ class Course:
     """The figure to report where there is no series."""
 
 
-@dataclass(frozen=True, slots=True)
-class Results:
+class Results(Struct, frozen=True):
     """The results of a study's parts; `missing` has the reasons of those that did not run."""
 
     size: Size

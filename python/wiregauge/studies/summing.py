@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from wiregauge.measures import Grade
 from wiregauge.studies.carrying import Carried
@@ -41,8 +42,7 @@ def counts(items: Sequence[ItemResult]) -> dict[str, int]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(Struct, frozen=True):
     """The paper's statements of one role, each counted once, however many cells repeat it."""
 
     role: Role

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from wiregauge.stats import share_bound
 from wiregauge.switching.evidence import CREDIT_BITS, evidence_of, share_text

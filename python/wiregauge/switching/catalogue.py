@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from wiregauge.switching.activation import service_performance, service_steps
 from wiregauge.switching.addresses import capacity, learning_rate
@@ -24,8 +25,7 @@ from wiregauge.switching.traversal import traversal
 __all__ = ["TESTS", "UNCARRIED", "Kind", "carry_out", "chosen"]
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Struct, frozen=True):
     """A test in the catalogue."""
 
     name: str

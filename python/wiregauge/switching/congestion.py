@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from wiregauge.switching.forwarding import no_line_rate, without
 from wiregauge.switching.results import Chart, Column, Result, Value

@@ -6,8 +6,9 @@ delays, jitter and losses that a device always has are not queueing or blocking.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from wiregauge.stats import share_bound
 from wiregauge.switching.evidence import Evidence

@@ -5,11 +5,11 @@ from __future__ import annotations
 import copy
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from lxml import etree
+from msgspec import Struct
 
 from wiregauge.config import Loaded, Test, load, load_bytes
 from wiregauge.config.groups import expanded
@@ -23,8 +23,7 @@ __all__ = ["Device", "device_of", "plain_device"]
 _FEWEST, _MOST = 2, 64
 
 
-@dataclass(frozen=True, slots=True)
-class Device:
+class Device(Struct, frozen=True):
     """A switch with an end system at each port; all links have one rate."""
 
     name: str

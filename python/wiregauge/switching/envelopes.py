@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from wiregauge.plan.quantity import QuantityError, share
 from wiregauge.switching.errors import DeviceError
@@ -14,8 +15,7 @@ _MOST_LOAD: Final = 950_000
 """The greatest load of cross traffic that fits into one output with the probe, ppm."""
 
 
-@dataclass(frozen=True, slots=True)
-class Envelope:
+class Envelope(Struct, frozen=True):
     """Cross traffic: at most burst + rate t frames in any time t (a token bucket); a burst of 1 is a leaky bucket."""
 
     load_ppm: int

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from wiregauge.plan.ethernet import LONGEST, SHORTEST
 from wiregauge.stats import share_bound
@@ -18,8 +19,7 @@ _LOAD: Final = 500_000
 _FRAMES: Final = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class _Error:
+class _Error(Struct, frozen=True):
     """An error of sent frames; `length` is their length with it, 0: unchanged."""
 
     name: str

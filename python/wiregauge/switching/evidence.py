@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from wiregauge.stats import share_bound
 from wiregauge.switching.results import Column, Value
@@ -26,8 +27,7 @@ EVIDENCE: Final = (
 """Columns at the end of every test's table."""
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """Trials that count, pooled."""
 
     trials: int

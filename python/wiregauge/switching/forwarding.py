@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
+from msgspec import Struct, field
 
 from wiregauge.stats import share_bound
 from wiregauge.switching.evidence import Evidence, evidence_of, hidden
@@ -104,8 +104,7 @@ def throughput(session: Session, known: dict[str, Result]) -> Result:
     return result
 
 
-@dataclass(slots=True)
-class Tried:
+class Tried(Struct):
     """The trials of a search that count, by load, and the reasons of refused ones."""
 
     made: dict[int, list[tuple[Trial, Outcome]]] = field(default_factory=dict)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 __all__ = ["Chart", "Column", "Result"]
 
 Value = str | int | float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """A column; `unit` of its numbers, empty for text and pure numbers."""
 
     key: str
@@ -18,8 +17,7 @@ class Column:
     unit: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Chart:
+class Chart(Struct, frozen=True):
     """The chart of the rows: columns over a column, a line for each value of `group`."""
 
     x: str
@@ -27,8 +25,7 @@ class Chart:
     group: str = ""
 
 
-@dataclass(slots=True)
-class Result:
+class Result(Struct):
     """The result of a test. `state`: measured, not carried (by this bench), refused (its trials), or not measured."""
 
     name: str

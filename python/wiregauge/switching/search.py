@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 __all__ = ["WIDTH", "Found", "Goal", "search"]
 
@@ -26,8 +27,7 @@ WIDTH = 0.005
 _COARSE = 0.2
 
 
-@dataclass(frozen=True, slots=True)
-class Goal:
+class Goal(Struct, frozen=True):
     """The goal of a search.
 
     `exceed_ratio`: share of the full-length trials, by duration, that may lose more than `loss_ratio`. `width`: how far
@@ -53,8 +53,7 @@ class Goal:
         return whole, self.sum_s if whole <= self.final_s else whole
 
 
-@dataclass(slots=True)
-class Found:
+class Found(Struct):
     """The bounds of a search in ppm of the link; None: there is none.
 
     `limited`: above the lower bound the device did not lose frames, but the generator could not offer the load.
@@ -69,8 +68,7 @@ class Found:
     seen: dict[int, list[tuple[float, float | None]]] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class _Search:
+class _Search(Struct):
     measure: Measure
     goal: Goal
     seen: dict[int, list[tuple[float, float | None]]] = field(default_factory=dict)

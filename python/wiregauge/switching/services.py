@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct, to_builtins
 
 from wiregauge.files import SMALL, read_text
 from wiregauge.plan.ethernet import AROUND_FRAME
@@ -23,8 +24,7 @@ _KEYS: Final = (
 _FRAMES: Final = (64, 1518)
 
 
-@dataclass(frozen=True, slots=True)
-class Service:
+class Service(Struct, frozen=True):
     """A service: frames from one port to another (numbers from 1); criteria that are None do not apply."""
 
     name: str
@@ -47,7 +47,8 @@ class Service:
 
     def as_json(self) -> dict[str, Any]:
         """The service as stored in JSON."""
-        return asdict(self)
+        made: dict[str, Any] = to_builtins(self)
+        return made
 
 
 def read_services(path: Path) -> list[Service]:
@@ -90,8 +91,7 @@ def service_of(held: Mapping[str, Any], where: str, number: int = 1) -> Service:
     return service
 
 
-@dataclass(frozen=True, slots=True)
-class _Reader:
+class _Reader(Struct, frozen=True):
     held: Mapping[str, Any]
     where: str
 

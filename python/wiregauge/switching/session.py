@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from wiregauge.switching.device import Device
 from wiregauge.switching.envelopes import ENVELOPES, Envelope
@@ -29,8 +31,7 @@ BUDGET_S = 14 * 60.0
 """Time after which --quick starts no trial, s, so that it ends within 15 minutes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sizes:
+class Sizes(Struct, frozen=True):
     """The lengths of trials. In virtual time quick ones are given by their number of frames, elsewhere in seconds."""
 
     quick: bool
@@ -83,8 +84,7 @@ class Sizes:
         return 2 * final if self.quick and not self.virtual else final
 
 
-@dataclass(slots=True)
-class Session:
+class Session(Struct):
     """The interface through which tests make their trials."""
 
     device: Device

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import to_builtins
 
 from wiregauge.files import ForeignFileError, cure_for, read_text, write_whole
 from wiregauge.records import RunDirectory, RunDirectoryError, check_contained, read_json, seal
@@ -80,7 +81,7 @@ class Store:
 
     def add(self, test: str, trial: Trial, outcome: Outcome) -> None:
         """Appends a trial, and waits until it is on the disk. Raises RunDirectoryError where it cannot."""
-        line = {"test": test, "trial": trial.as_json(), "outcome": asdict(outcome)}
+        line = {"test": test, "trial": trial.as_json(), "outcome": to_builtins(outcome)}
         path = self.place / LINES
         try:
             whole = "".join(json.dumps(one) + "\n" for one in [line])

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+from msgspec import NODEFAULT, Struct, field, to_builtins
+from msgspec.structs import fields, replace
 from numpy.typing import NDArray
 
 from wiregauge.config import Test
@@ -65,8 +66,7 @@ def fps(rate_bps: int, frame: int) -> float:
     return rate_bps / (8 * (frame + WIRE_EXTRA))
 
 
-@dataclass(frozen=True, slots=True)
-class Stream:
+class Stream(Struct, frozen=True):
     """Measured frames from one port to another; ports are numbered from 0, the load is in ppm of the link."""
 
     source: int
@@ -94,8 +94,7 @@ class Stream:
     """Gap that its port leaves after a frame, B, instead of a load: frames follow at the greatest rate."""
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
+class Load(Struct, frozen=True):
     """Frames that congest a port and leave no records."""
 
     source: int
@@ -104,8 +103,7 @@ class Load:
     frame: int
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(Struct, frozen=True):
     """One trial: these streams together, for `seconds`."""
 
     name: str
@@ -128,7 +126,7 @@ class Trial:
         return {
             **_told(self),
             "streams": [_told(one) for one in self.streams],
-            "loads": [asdict(one) for one in self.loads],
+            "loads": [to_builtins(one) for one in self.loads],
         }
 
 
@@ -139,13 +137,12 @@ def _told(one: Stream | Trial) -> dict[str, Any]:
     """Its fields: the first ones always, later ones if not default, so that older trials keep their identity."""
     return {
         own.name: value
-        for own in fields(one)
-        if (value := getattr(one, own.name)) != own.default or own.default is MISSING or own.name in _FIRST
+        for own in fields(type(one))
+        if (value := getattr(one, own.name)) != own.default or own.default is NODEFAULT or own.name in _FIRST
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Latency:
+class Latency(Struct, frozen=True):
     """One-way latency of a stream, ns; None where n is too small."""
 
     n: int
@@ -164,8 +161,7 @@ class Latency:
         return Latency(self.n, None, None, None, None, None, None, None)
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Struct, frozen=True):
     """What happened to a stream, at one of its receivers."""
 
     sent: int
@@ -194,8 +190,7 @@ class Seen:
         return sorted([0, 0, *self.passages.values()])[-2]
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """The outcome of a trial. `refused`: the reason why it does not count; empty where it does."""
 
     refused: str
@@ -246,7 +241,7 @@ class Outcome:
 
     @staticmethod
     def of(kept: dict[str, Any]) -> Outcome:
-        """The outcome stored by `asdict`. Raises KeyError, TypeError for other content."""
+        """The outcome as stored. Raises KeyError, TypeError for other content."""
         streams = tuple(Seen(**{**one, "latency": Latency(**one["latency"])}) for one in kept["streams"])
         return Outcome(**{**kept, "streams": streams})
 

@@ -10,12 +10,12 @@ import contextlib
 import json
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
+from msgspec import Struct
 from rich.console import Console
 
 from wiregauge.cli.options import meant
@@ -102,8 +102,7 @@ Seed = Annotated[int, typer.Option(metavar="N", min=0, max=2**63 - 1, help=meant
 Rate = Annotated[str, typer.Option(metavar="RATE", help=meant("--rate", ", for example 1Gbit/s"))]
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(Struct, frozen=True):
     """What becomes of a calibration."""
 
     out: Out = None
@@ -112,8 +111,7 @@ class Ending:
     as_json: AsJson = False
 
 
-@dataclass(frozen=True, slots=True)
-class Trials:
+class Trials(Struct, frozen=True):
     """How its runs are made."""
 
     seed: Seed = 1
@@ -121,16 +119,14 @@ class Trials:
     """Directory that keeps the runs; None: none is kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
+class Host(Struct, frozen=True):
     """What becomes of this host while it is measured."""
 
     realtime: Realtime = True
     rootless: Rootless = False
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where a calibration is measured."""
 
     bench: BenchName = "netns"

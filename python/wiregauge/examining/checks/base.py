@@ -5,7 +5,8 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from wiregauge.examining.facts import Look, NotKnownError
 
@@ -23,8 +24,7 @@ class Severity(enum.StrEnum):
     FINE = "fine"
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """The result of a check: its severity, the observation, and a command that cures it."""
 
     severity: Severity
@@ -49,8 +49,7 @@ def prevents(seen: str, cure: str) -> Verdict:
     return Verdict(Severity.PREVENTS, seen, cure)
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Struct, frozen=True):
     """A check. `judge` may raise NotKnownError: then the finding is unknown, with that reason."""
 
     name: str

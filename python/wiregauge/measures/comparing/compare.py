@@ -7,9 +7,10 @@ and counts, the second computes every shift, the third (`judging`) judges all of
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from wiregauge import stats
@@ -209,8 +210,7 @@ def _meets(threshold: Threshold, pair: FlowPair) -> bool:
     return threshold.measure in SHARES or threshold.measure in common(pair)
 
 
-@dataclass(frozen=True, slots=True)
-class _Sides:
+class _Sides(Struct, frozen=True):
     """The evidence of both sides; `again`: one run directory twice, or one test with one seed simulated twice."""
 
     base: Evidence
@@ -226,8 +226,7 @@ class _Sides:
         return self.base.leaves_open(pair.base, measure) or self.new.leaves_open(pair.new, measure)
 
 
-@dataclass(frozen=True, slots=True)
-class _Draft:
+class _Draft(Struct, frozen=True):
     """A pair of flows with all that moved, not yet judged: measures with their figures in one order, then shares."""
 
     pair: FlowPair

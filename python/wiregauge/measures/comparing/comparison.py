@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
-from msgspec import Meta
+from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from wiregauge.files.typed_json import HIDDEN, Count, Figure, Key, Positive, Share
 from wiregauge.measures.comparing.thresholds import TAIL, Threshold
@@ -34,8 +34,7 @@ Basis = Literal[
 _PERCENTILES = Meta(extra_json_schema={"propertyNames": {"pattern": "^p[0-9.]+$"}})
 
 
-@dataclass(frozen=True, slots=True)
-class Shift:
+class Shift(Struct, frozen=True):
     """The shift of one figure from base to new.
 
     `base` and `new` carry 95 % intervals from sampling. `shift` is new - base with its 95 % interval, `joint` the same
@@ -83,8 +82,7 @@ class Shift:
         return self.joint if self.tolerance is not None else self.shift
 
 
-@dataclass(frozen=True, slots=True)
-class Beyond:
+class Beyond(Struct, frozen=True):
     """Messages above `value` (or at it, too: `within`) on either side; `clustered`: messages per independent event."""
 
     value: float
@@ -96,16 +94,14 @@ class Beyond:
     clustered: Annotated[float, Meta(ge=1)]
 
 
-@dataclass(frozen=True, slots=True)
-class Dropped:
+class Dropped(Struct, frozen=True):
     """A figure that belongs to the question but could not be compared; `asked`: a threshold names it."""
 
     text: str
     asked: bool
 
 
-@dataclass(frozen=True, slots=True)
-class SweepShift:
+class SweepShift(Struct, frozen=True):
     """A figure of a flow over all points of its sweep together, which changed; `decided`: at how many points alone."""
 
     flow: str
@@ -116,8 +112,7 @@ class SweepShift:
     verdict: Verdict
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(Struct, frozen=True):
     """A measure on one side: number of values, effective number for the median, and the extremes."""
 
     n: Count
@@ -126,8 +121,7 @@ class Side:
     maximum: Annotated[float, Key("max")]
 
 
-@dataclass(frozen=True, slots=True)
-class MeasureShift:
+class MeasureShift(Struct, frozen=True):
     """One measure of a flow on both sides: mean, deviation, shift function. `identical`: identical values."""
 
     measure: Annotated[str, Key("unit", kind=Literal["ns"], read=lambda _: "ns")]
@@ -154,8 +148,7 @@ class MeasureShift:
         return next((shift for shift in self.shifts if shift.statistic == statistic), None)
 
 
-@dataclass(frozen=True, slots=True)
-class ShareShift:
+class ShareShift(Struct, frozen=True):
     """The change of a share of the sent messages. `clustered`: messages per independent event."""
 
     counter: Annotated[str, Key("unit", kind=Literal["share"], read=lambda _: "share")]
@@ -177,8 +170,7 @@ class ShareShift:
         return f"{text}, worth {events} event{'s' if events > 1 else ''}"
 
 
-@dataclass(frozen=True, slots=True)
-class FlowComparison:
+class FlowComparison(Struct, frozen=True):
     """A pair of flows compared. `said` lists their differences besides the figures.
 
     Where it is not shown `in_full`, `measures` are only the judged ones, with the judged figures.
@@ -253,8 +245,7 @@ class FlowComparison:
         return tuple((name, shift) for name, shift in found if shift.verdict is not None)
 
 
-@dataclass(frozen=True, slots=True)
-class PointComparison:
+class PointComparison(Struct, frozen=True):
     """A pair of points compared; `axes` are the values that both share."""
 
     base: PointResult
@@ -270,8 +261,7 @@ class PointComparison:
         return ", ".join(f"{name} {value}" for name, value in self.axes.items())
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """Two run directories side by side."""
 
     base: Judgement

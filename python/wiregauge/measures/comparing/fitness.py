@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from wiregauge.measures.comparing.comparison import MeasureShift, PointComparison, Shift
 from wiregauge.measures.metrics.judgement import Grade, Judgement, PointResult

@@ -8,8 +8,10 @@ points of a sweep first, then point by point. Figures with and without a thresho
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from wiregauge import stats
 from wiregauge.measures.comparing.comparison import Basis, Dropped, Shift, SweepShift, Verdict, combined
@@ -33,8 +35,7 @@ class Test(Protocol):
         """The change found with `stats.POWER` at a two-sided level; None where none would be, however great."""
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(Struct, frozen=True):
     """One figure of one flow at one point, before it is judged. `test` is None where it is shown only.
 
     `identical`: message by message the same on both sides; `sizes` are how many there are on either, None where both

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from wiregauge.measures.metrics.flow_plan import FlowPlan
 from wiregauge.measures.metrics.judgement import FlowResult, Judgement, PointResult
@@ -16,8 +17,7 @@ class MatchError(ValueError):
     """The two sides cannot be paired as requested; the text is a sentence with the cure."""
 
 
-@dataclass(frozen=True, slots=True)
-class PointPair:
+class PointPair(Struct, frozen=True):
     """Two points that belong together; `axes` are the values they have in common, as the base writes them."""
 
     base: PointResult
@@ -25,8 +25,7 @@ class PointPair:
     axes: Point
 
 
-@dataclass(frozen=True, slots=True)
-class Matched:
+class Matched(Struct, frozen=True):
     """Pairs of points, the points without a partner on either side, and the reasons for those left out."""
 
     pairs: tuple[PointPair, ...]
@@ -102,8 +101,7 @@ def _selected(judgement: Judgement, at: Mapping[str, str], which: str) -> list[P
     return points
 
 
-@dataclass(frozen=True, slots=True)
-class FlowPair:
+class FlowPair(Struct, frozen=True):
     """Two flows that belong together; `matched_by` is `number` or `role`."""
 
     base: FlowResult

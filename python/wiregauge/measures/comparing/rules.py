@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from wiregauge import stats
 from wiregauge.measures.comparing.comparison import Dropped
@@ -28,8 +29,7 @@ JUDGED_STATISTICS = frozenset({"mean", TAIL, "p10", "p50", "p90", "p99", "p99.9"
 """Statistics of the main measures that are judged by default; neighbouring deciles would only widen all intervals."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(Struct, frozen=True):
     """Rules for judging shifts: thresholds, whether only those are judged, and the level at which all hold together."""
 
     thresholds: Sequence[Threshold]

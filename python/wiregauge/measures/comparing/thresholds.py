@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from wiregauge.files import nearest
 from wiregauge.files.typed_json import Positive
@@ -35,8 +36,7 @@ class ThresholdError(ValueError):
     """A threshold cannot be parsed; the text is a sentence with the permitted forms."""
 
 
-@dataclass(frozen=True, slots=True)
-class Threshold:
+class Threshold(Struct, frozen=True):
     """The greatest change of a figure that does not matter: `value` in ns or as a share, or relative to the base."""
 
     flow: int | None

@@ -8,10 +8,9 @@ exit code.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from wiregauge import stats
 from wiregauge.measures.comparing.compare import compare
@@ -37,8 +36,7 @@ STATISTICS = ("mean", "p50", "p99")
 the measure, and `lost`."""
 
 
-@dataclass(frozen=True, slots=True)
-class TrendLimit:
+class TrendLimit(Struct, frozen=True):
     """A limit of the newest test on this figure, in its unit."""
 
     bound: Annotated[str, Meta(extra_json_schema={"enum": ["at-most", "at-least"]})]
@@ -46,8 +44,7 @@ class TrendLimit:
     written: str
 
 
-@dataclass(frozen=True, slots=True)
-class TrendSeries:
+class TrendSeries(Struct, frozen=True):
     """One figure of one flow over the runs that have it. `steps`: runs at which its level changed, by index."""
 
     axes: Mapping[str, str]
@@ -74,8 +71,7 @@ class TrendSeries:
         return next((point for point in self.points if point.run == run), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Trend:
+class Trend(Struct, frozen=True):
     """A history of runs, oldest first. `unfit` gives the reason why a run is excluded; `missing` lists what was not
     found.
 
@@ -151,8 +147,7 @@ class Trend:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(Struct, frozen=True):
     """A flow of the newest run in one of the runs."""
 
     run: int

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from wiregauge import stats
 from wiregauge.files.typed_json import Count, Figure, Key
@@ -23,8 +24,7 @@ _DIFFERENT = 0.05
 """Chance below which one of the runs before counts as different from the others."""
 
 
-@dataclass(frozen=True, slots=True)
-class TrendPoint:
+class TrendPoint(Struct, frozen=True):
     """One figure in one run. `shift` is against the reference, with clock and timestamp errors: at the joint level, or
     where the reference is one run, with the interval that `compare` shows.
 
@@ -44,8 +44,7 @@ class TrendPoint:
     detectable: Figure = None
 
 
-@dataclass(frozen=True, slots=True)
-class Judging:
+class Judging(Struct, frozen=True):
     """Parameters for judging the points of one figure. By run: its interval at the joint level, the bound of its
     clocks and timestamps, the counts behind a share, the comparison with the only run before, and for a maximum all
     values."""

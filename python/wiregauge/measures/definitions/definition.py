@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
+
+from msgspec import Struct
 
 Unit = Literal["ns", "messages", "bit/s", "bit", "share", "1/s", "events"]
 Kind = Literal["series", "pairs", "count", "single", "figure"]
@@ -39,8 +40,7 @@ PASSED_ELIMINATION = "frames where copies meet"
 ENTERED_FILTERS = "frames that came to the filters"
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(Struct, frozen=True):
     """A measure. `formula` is text in the columns of the message table; `source` names standard and clause."""
 
     name: str

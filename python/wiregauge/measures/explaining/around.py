@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import polars as pl
+from msgspec import Struct, field
 
 from wiregauge import stats
 from wiregauge.measures.definitions.units import count_of, duration
@@ -43,8 +43,7 @@ _OF_FRAMES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True):
     """Events of a run in the order of time, and the clocks of its nodes."""
 
     names: tuple[str, ...]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from wiregauge.files.typed_json import HIDDEN, Figure, Key
 from wiregauge.measures.metrics.flow_plan import FlowPlan, RunPlan
@@ -31,8 +30,7 @@ CAUSES = ["none", "clock", "copy", "queue", "port", "link", "stack", "network", 
 """Where most of a message's excess came from."""
 
 
-@dataclass(frozen=True, slots=True)
-class SeriesExplained:
+class SeriesExplained(Struct, frozen=True):
     """A series (times in s, values in ns) with its recurrence, its changes and the modes of its distribution."""
 
     measure: str
@@ -43,8 +41,7 @@ class SeriesExplained:
     sentences: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One piece of a message's way, between two points that recorded it. Times in ns.
 
     `kind` is `stack`, `port` (from a frame's coming to a device to its first bit out), `link`, `network`
@@ -73,8 +70,7 @@ class Step:
         return round(self.took - self.usual, 3) if self.usual is not None else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Partner:
+class Partner(Struct, frozen=True):
     """A frame that held the output port while the message waited there, and for how long of that, ns."""
 
     flow: int
@@ -86,8 +82,7 @@ class Partner:
     blocked: Annotated[float, Key("blocked_ns")]
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
+class Holder(Struct, frozen=True):
     """A flow whose frames held an output port while a message waited there: how many, and for how long of that, ns."""
 
     flow: int
@@ -97,8 +92,7 @@ class Holder:
     blocked: float
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbour:
+class Neighbour(Struct, frozen=True):
     """A message of the same flow sent just before or after; `value` None: it did not arrive."""
 
     sequence: int
@@ -106,8 +100,7 @@ class Neighbour:
     outcome: str
 
 
-@dataclass(frozen=True, slots=True)
-class Clock:
+class Clock(Struct, frozen=True):
     """Clock of the destination minus clock of the source at the time, and usually (median over the run), ns.
 
     `source` is the origin: `truth` (a simulation), `exchange` (measured, and taken out of the message's time already),
@@ -120,8 +113,7 @@ class Clock:
     source: Annotated[str, Meta(extra_json_schema={"enum": ["truth", "manifest", "exchange"]})]
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """An event at a node or affecting this frame; `at` in s, None where it is known for the run as a whole."""
 
     at: Annotated[Figure, Key("at_s")]
@@ -132,8 +124,7 @@ class Event:
     """Start of the interval where only an interval is known; it ends at `at`."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorstMessage:
+class WorstMessage(Struct, frozen=True):
     """One of the messages with the longest latency (round trip of relayed flows), and where its time went."""
 
     sequence: int
@@ -152,8 +143,7 @@ class WorstMessage:
     events: tuple[Event, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class FlowExplained:
+class FlowExplained(Struct, frozen=True):
     """The explanation of one flow at one receiver in one run; the worst messages are those of the first series."""
 
     run: RunPlan
@@ -163,8 +153,7 @@ class FlowExplained:
     worst: tuple[WorstMessage, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Struct, frozen=True):
     """Flows in the order of the judgement; `left_out` counts those that were not looked into."""
 
     flows: tuple[FlowExplained, ...]

@@ -10,10 +10,10 @@ at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
+from msgspec import Struct
 
 from wiregauge.measures.explaining.explanation import Step
 from wiregauge.measures.metrics import sampling
@@ -40,8 +40,7 @@ COLUMNS = ("flow", "sequence", "returning", "warm_up", "node", "port", "length",
 Span = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Rung:
+class Rung(Struct, frozen=True):
     """A point of a route: node and kind of record, its ports (None: any), on the way out or back."""
 
     node: int
@@ -50,8 +49,7 @@ class Rung:
     returning: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
+class Way(Struct, frozen=True):
     """The points a flow passes to one receiver, in order."""
 
     number: int

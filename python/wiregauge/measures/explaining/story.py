@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import polars as pl
+from msgspec import Struct
 
 from wiregauge.measures.explaining.around import Surroundings, surroundings
 from wiregauge.measures.explaining.explanation import WorstMessage
@@ -27,8 +27,7 @@ _SENT: Final = ("tx_app", "intended", "tx_drv", "rx_app")
 """Columns of which the first that is there is a message's sending time, as in the extremes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fate:
+class Fate(Struct, frozen=True):
     """What became of a message; `last_node` and `last_point` are where it was last seen."""
 
     sequence: int
@@ -40,16 +39,14 @@ class Fate:
     drop_reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Story:
+class Story(Struct, frozen=True):
     """A message with its fate; `explained` is None where it did not arrive, so that it took no time."""
 
     fate: Fate
     explained: WorstMessage | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Reported:
+class _Reported(Struct, frozen=True):
     plan: RunPlan
     agents: Mapping[str, AgentReport]
 

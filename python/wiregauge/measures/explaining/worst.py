@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
+from msgspec import Struct, field
 
 from wiregauge.measures.explaining.around import Surroundings
 from wiregauge.measures.explaining.explanation import (
@@ -51,8 +51,7 @@ _LEFT = ("flow", "sequence", "returning", "length")
 Key = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Struct, frozen=True):
     """A flow whose messages are explained: messages sent, the median of its main measure (ns), recurring modes."""
 
     plan: FlowPlan
@@ -283,8 +282,7 @@ def _partners(
     return found
 
 
-@dataclass(slots=True)
-class _Waits:
+class _Waits(Struct):
     """The frames for which a message waited: the first at each port, their number, and counts by flow."""
 
     first: list[Partner] = field(default_factory=list)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from wiregauge.measures.extremes.spaced import COLUMNS, Spaced
@@ -148,8 +148,7 @@ def _values(flow: FlowPlan, rows: pl.DataFrame, names: Collection[str]) -> Value
     return Values(rows[_PLACE].to_numpy(), _sent_at(rows), *_fates(rows), found)
 
 
-@dataclass(slots=True)
-class _Flow:
+class _Flow(Struct):
     plan: FlowPlan
     growing: Growing = field(default_factory=Growing)
     before: pl.DataFrame | None = None

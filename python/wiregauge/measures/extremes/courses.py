@@ -7,9 +7,10 @@ computed from the messages on first use.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from wiregauge.measures.extremes.building import (
@@ -43,8 +44,7 @@ PS_PER_S = 1e12
 PS_PER_NS = 1e3
 
 
-@dataclass(frozen=True, slots=True)
-class CourseShape:
+class CourseShape(Struct, frozen=True):
     """A window of a measure in columns that together hold every message of it; instants in s, values in ns.
 
     A column covers `messages` sent from `begin` to `end`; `n` of them have a value, and the least and the greatest of

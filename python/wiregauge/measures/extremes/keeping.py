@@ -7,7 +7,6 @@ hash is known, and used only while that is the hash it was made from.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import fields
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -30,7 +29,7 @@ KEPT_FROM = 1 << 15
 """Number of messages of a flow at a receiver from which its extremes are stored: smaller ones are computed as fast."""
 KIND, SCHEMA = "extremes", 2
 _PLACES = ("first", "past", "count", "begin", "end", "lost", "unknown")
-_PARTS = tuple(part.name for part in fields(Extremes))
+_PARTS = Extremes.__struct_fields__
 _HEAD = {"flow": pl.UInt16, "to": pl.UInt16, "series": pl.Categorical, "level": pl.UInt8}
 
 

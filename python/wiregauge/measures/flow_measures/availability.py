@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from wiregauge.measures.definitions import Definition
 from wiregauge.measures.definitions.definition import SENT

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from wiregauge.measures.definitions import MAIN, Definition
@@ -40,8 +40,7 @@ NOTHING: Mapping[str, Any] = {}
 """Figures by name of a flow that has none."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunReading:
+class RunReading(Struct, frozen=True):
     """The records and reports of a run, as far as the measures of its flows need them."""
 
     campaign: CampaignPlan
@@ -78,8 +77,7 @@ class RunReading:
         return found
 
 
-@dataclass(slots=True)
-class FlowReading:
+class FlowReading(Struct):
     """The records of a flow at one receiver, and the series extracted from them."""
 
     run: RunReading

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from wiregauge.measures.definitions import Definition
 from wiregauge.measures.flow_measures.base import FlowMeasure, FlowReading
@@ -34,8 +36,7 @@ _DEFINITION = Definition(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class CreditMet:
+class CreditMet(Struct, frozen=True):
     """Extremes of the credits on the way of a flow, bits, and the number of queues."""
 
     most: float

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from wiregauge.measures.definitions import Definition
 from wiregauge.measures.definitions.definition import PASSED_ELIMINATION

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from math import inf
+
+from msgspec.structs import replace
 
 from wiregauge.measures.definitions import Definition
 from wiregauge.measures.definitions.definition import SENT

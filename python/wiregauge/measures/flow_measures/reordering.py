@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 
 import polars as pl
+from msgspec.structs import replace
 
 from wiregauge.measures.definitions import Definition
 from wiregauge.measures.definitions.definition import ARRIVED

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from math import inf, isinf
 
 import numpy as np
 import polars as pl
+from msgspec.structs import replace
 
 from wiregauge import stats
 from wiregauge.measures.definitions import Definition

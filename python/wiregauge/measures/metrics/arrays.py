@@ -8,10 +8,10 @@ copy.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from wiregauge.measures.metrics import sampling
@@ -23,8 +23,7 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """Integer values, 0 where one is missing; `known` is False there, and None where none is missing."""
 
     values: Integers
@@ -53,8 +52,7 @@ def column_of(series: pl.Series) -> Column:
     return Column(whole.fill_null(0).to_numpy(), whole.is_not_null().to_numpy())
 
 
-@dataclass(slots=True)
-class Rows:
+class Rows(Struct):
     """Rows of the message table, of one or more flows in succession, each in the order of sequence."""
 
     frame: pl.DataFrame
@@ -104,8 +102,7 @@ class Rows:
         return name in self._names
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """The rows of one flow: from `begin` to before `end` of `rows`."""
 
     rows: Rows

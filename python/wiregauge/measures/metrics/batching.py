@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Generic, TypeVar
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from wiregauge import stats
@@ -40,8 +41,7 @@ TABLE = 1 << 17
 """Values of a table: of more rows there are several."""
 
 
-@dataclass(frozen=True, slots=True)
-class SeriesRequest:
+class SeriesRequest(Struct, frozen=True):
     """A series in measured order, one value at least, and the statistics requested besides its mean."""
 
     values: Floats | Callable[[], Floats]
@@ -65,8 +65,7 @@ class SeriesRequest:
         return self.values
 
 
-@dataclass(frozen=True, slots=True)
-class SeriesStatistics:
+class SeriesStatistics(Struct, frozen=True):
     """The statistics of a series that a request names."""
 
     n: int
@@ -80,8 +79,7 @@ class SeriesStatistics:
     sd_interval: tuple[float, float] | None
 
 
-@dataclass(frozen=True, slots=True)
-class Pending(Generic[T_co]):
+class Pending(Struct, Generic[T_co], frozen=True):
     """A result that needs the statistics of series: its requests, and a function from the answers to the result."""
 
     requests: Sequence[SeriesRequest]

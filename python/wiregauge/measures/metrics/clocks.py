@@ -8,12 +8,12 @@ measured, so that no measure has to know of clocks; their uncertainty remains.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from math import inf, isinf
 
 import numpy as np
 import polars as pl
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from wiregauge import stats
@@ -56,8 +56,7 @@ _DRAWN = 400
 """Number of points in a figure of a clock."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunClocks:
+class RunClocks(Struct, frozen=True):
     """Clocks of a run: `offsets` by node, the offset left to take out and its uncertainty, ns."""
 
     offsets: Mapping[str, tuple[float, float]]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
+
+from msgspec import Struct, field
 
 from wiregauge.measures.definitions import PAIR_QUANTILES, QUANTILES, ascending, quantile_named
 from wiregauge.measures.metrics.load_plan import InjectPlan, load_plans
@@ -34,8 +35,7 @@ LATE_WORDS = "a tenth of the period"
 """The same limit in words."""
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
+class Schedule(Struct, frozen=True):
     """The expected arrivals of time-triggered frames at a receiver: every `period_ns` at `reception_ns`, by its own
     clock."""
 
@@ -48,8 +48,7 @@ class Schedule:
     """Intervals in which it may leave each port on its way, ps, by the clock of the port's node."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Size:
+class Size(Struct, frozen=True, order=True):
     """Message size of a series: one payload, or the frames of a replay; 0 where neither is known."""
 
     payload: int
@@ -84,8 +83,7 @@ def _of_pairs(asked: tuple[str, ...], of_pairs: tuple[str, ...]) -> dict[str, fl
     return {name: q for name, q in _quantiles(asked).items() if name in told}
 
 
-@dataclass(frozen=True, slots=True)
-class FlowPlan:
+class FlowPlan(Struct, frozen=True):
     """A flow of one run at one receiver, with its sender task. A multicast flow has one per receiver."""
 
     id: int
@@ -168,8 +166,7 @@ class FlowPlan:
         return name in (str(self.id), self.name, f"{self.id} to {self.destination}")
 
 
-@dataclass(frozen=True, slots=True)
-class RunPlan:
+class RunPlan(Struct, frozen=True):
     """One run of the campaign."""
 
     index: int
@@ -203,8 +200,7 @@ class RunPlan:
         return f"{loads[-1] / 10_000:g}%" if loads else None
 
 
-@dataclass(frozen=True, slots=True)
-class LimitPlan:
+class LimitPlan(Struct, frozen=True):
     """A limit as the test states it; `value` in ns, messages, bit/s, bits or (loss) as a share of 1."""
 
     flow: int | None
@@ -227,8 +223,7 @@ class LimitPlan:
         return name if quantile_named(name) is not None else ""
 
 
-@dataclass(frozen=True, slots=True)
-class CampaignPlan:
+class CampaignPlan(Struct, frozen=True):
     """The whole test."""
 
     name: str

@@ -8,9 +8,9 @@ entries once more, the last of them up to the change.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from wiregauge.plan.tsn import PortSchedule
@@ -22,8 +22,7 @@ _FIRST = int(np.iinfo(np.int64).min)
 _NEVER = int(np.iinfo(np.int64).max)
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
+class _Piece(Struct, frozen=True):
     """A piece of the gate's schedule from `begin` to `end`, ps of local time: repeated from `base` every `cycle`, or
     once."""
 

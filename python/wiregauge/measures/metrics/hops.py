@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from wiregauge import stats
@@ -31,8 +31,7 @@ Integers = NDArray[np.int64]
 _QUANTILES = {"p99": 0.99}
 
 
-@dataclass(frozen=True, slots=True)
-class Hop:
+class Hop(Struct, frozen=True):
     """Passages of a flow's frames through a switch, by output port; residence times in ns."""
 
     switch: str
@@ -49,8 +48,7 @@ class Hop:
     """The part of `half_width` that no averaging reduces: the timestamps."""
 
 
-@dataclass(frozen=True, slots=True)
-class Passages:
+class Passages(Struct, frozen=True):
     """Passages of one flow through switches, in the order of leaving: by node and output port; times in ps."""
 
     sequence: Integers

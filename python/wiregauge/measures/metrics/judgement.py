@@ -7,14 +7,13 @@ the checks. Nothing here is rounded; rounding is for the eye and happens where t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import IntEnum
 from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol, TypeVar
 
 import numpy as np
-from msgspec import Meta
+from msgspec import Meta, Struct, field
 from numpy.typing import NDArray
 
 from wiregauge.files.typed_json import HIDDEN, Count, Figure, Interval, Key, Positive, Share
@@ -67,8 +66,7 @@ INDEPENDENT = "if losses are independent"
 """Assumption of a bound on none (or all) of n: with loss bursts of ten on average the bound is ten times as high."""
 
 
-@dataclass(frozen=True, slots=True)
-class Loss:
+class Loss(Struct, frozen=True):
     """Share of messages lost with its 95 % bounds (one-sided when none or all were lost)."""
 
     ratio: Share | None
@@ -82,16 +80,14 @@ class Loss:
         return INDEPENDENT if self.one_sided else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
+class Series(Struct, frozen=True):
     """Values of one measure in measured order, ns, and when each message was sent, seconds after the run's epoch."""
 
     t: Floats
     value: Floats
 
 
-@dataclass(frozen=True, slots=True)
-class LineTime:
+class LineTime(Struct, frozen=True):
     """The fastest message of a flow compared with the time that links alone take (`line_time.line_time`)."""
 
     too_fast: bool
@@ -116,8 +112,7 @@ class FiguresOfFlow(Protocol[T_co]):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class FlowResult:
+class FlowResult(Struct, frozen=True):
     """One flow at one receiver in one run, or in all repeats of a point pooled (`repeats` > 1)."""
 
     plan: Annotated[FlowPlan, FIRST]
@@ -193,8 +188,7 @@ class FlowResult:
         return self.summaries["delay_variation" if self.uncompared else "latency"]
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
+class Load(Struct, frozen=True):
     """Background load of one end system, as shares of its link; `offered` None where its agent did not report."""
 
     on: str
@@ -216,8 +210,7 @@ class Load:
     ] = None
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Struct, frozen=True):
     """One validity check: the limit, the observation, and a sentence for the reader when it did not hold."""
 
     name: str
@@ -228,8 +221,7 @@ class Check:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LimitResult:
+class LimitResult(Struct, frozen=True, kw_only=True):
     """One limit of the test on one flow at one receiver in one run; figures in `unit`.
 
     The observed figure decides: a count or an extreme is what happened, and a percentile or mean is the figure of this
@@ -307,8 +299,7 @@ def _closed(limit: LimitResult) -> list[float | None] | None:
     return [end if isfinite(end) else None for end in limit.instrument]
 
 
-@dataclass(frozen=True, slots=True)
-class RunResult:
+class RunResult(Struct, frozen=True):
     """One run: validity first, then limits."""
 
     plan: RunPlan
@@ -392,8 +383,7 @@ def _caveat(runs: Sequence[RunResult]) -> str:
     return f"{text}, and no limit on lost"
 
 
-@dataclass(frozen=True, slots=True)
-class PointResult:
+class PointResult(Struct, frozen=True):
     """All repeats of one point of the sweep taken together."""
 
     point: Mapping[str, str]
@@ -402,8 +392,7 @@ class PointResult:
     validity: Grade
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(Struct, frozen=True):
     """The complete result of judging a run directory."""
 
     directory: Path

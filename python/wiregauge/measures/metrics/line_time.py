@@ -8,9 +8,11 @@ unknown amount.
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from wiregauge.measures.definitions.units import duration
 from wiregauge.measures.metrics.judgement import FlowResult, LineTime
@@ -22,8 +24,7 @@ _WAYS: Final = {"latency": 1, "return_latency": 1, "rtt": 2}
 """Number of times that each measure passes the links between the two ends: answers are as long as requests."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Took:
+class _Took(Struct, frozen=True):
     measure: str
     least_ns: float
     unsure_ns: float

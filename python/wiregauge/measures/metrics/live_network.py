@@ -7,10 +7,9 @@ there. The difference is the network's *release error*: latency that no switch, 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Final
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from wiregauge.files.typed_json import HIDDEN, Count, Figure, Key, Positive
 from wiregauge.measures.metrics.percentiles import Percentile
@@ -32,8 +31,7 @@ _INTERVALS: Final = Meta(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ReleaseResult:
+class ReleaseResult(Struct, frozen=True):
     """Release error of frames towards an end system, ns: how much later than the model wanted they left."""
 
     end_system: str
@@ -88,8 +86,7 @@ class ReleaseResult:
         return rare if rare is not None else self.max_ns or 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(Struct, frozen=True):
     """Processor time of the network per incoming frame, ns, without waiting."""
 
     taking_ns: Annotated[Positive, Meta(description="to take a frame out of the ports")]
@@ -102,8 +99,7 @@ class Cost:
         return self.taking_ns + self.model_ns + self.handing_ns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NetworkResult:
+class NetworkResult(Struct, frozen=True, kw_only=True):
     """An agent that was the network, in a run."""
 
     frames: Annotated[Count, Meta(description="taken from end systems")] = 0

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import inf
 from typing import Final
+
+from msgspec import Struct
 
 from wiregauge.plan import Cut, EndSystem, Flow, Inject, Network, Restart, Route, Run, Switch
 from wiregauge.plan.tasks import Bursts, Exponential, Periodic
@@ -22,8 +23,7 @@ _HARMLESS: Final = ("delay", "duplicate")
 """Faults of links by which no frame is lost."""
 
 
-@dataclass(frozen=True, slots=True)
-class InjectPlan:
+class InjectPlan(Struct, frozen=True):
     """Background load of one end system."""
 
     on: str
@@ -79,8 +79,7 @@ def _links(route: Route) -> list[int]:
     return [hop.link for hop in route.hops]
 
 
-@dataclass(frozen=True, slots=True)
-class _Offer:
+class _Offer(Struct, frozen=True):
     """Traffic that a stream brings to a port: its rate, and the largest burst."""
 
     inject: Inject | None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from wiregauge.files.typed_json import HIDDEN, Count, Figure, Key, Positive
@@ -17,8 +17,7 @@ Floats = NDArray[np.float64]
 _POINTS = 40
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetPoint:
+class OffsetPoint(Struct, frozen=True):
     """The offset of a clock at a time of its own, and the half-width of its interval."""
 
     at_s: float
@@ -26,8 +25,7 @@ class OffsetPoint:
     uncertainty_ns: Positive
 
 
-@dataclass(frozen=True, slots=True)
-class ClockResult:
+class ClockResult(Struct, frozen=True):
     """The clock of a node against that of the reference, as exchanges found it."""
 
     node: str
@@ -49,11 +47,11 @@ class ClockResult:
     drift_uncertainty: Annotated[Figure, Key("drift_uncertainty_ppm")]
     uncertainty: Annotated[Positive, Key("uncertainty_ns")]
     """The most that the offset is uncertain by at any message of the run, ns."""
-    t: Annotated[Floats, HIDDEN] = field(repr=False)
+    t: Annotated[Floats, HIDDEN]
     """Seconds of the node's clock."""
-    offset: Annotated[Floats, HIDDEN] = field(repr=False)
-    half_width: Annotated[Floats, HIDDEN] = field(repr=False)
-    trend: Annotated[Floats, HIDDEN] = field(repr=False)
+    offset: Annotated[Floats, HIDDEN]
+    half_width: Annotated[Floats, HIDDEN]
+    trend: Annotated[Floats, HIDDEN]
     """Straight line through `offset`; ns, as both."""
     moved: Annotated[tuple[Moved, ...], HIDDEN] = ()
     """Instants at which it was set or steered."""
@@ -66,8 +64,7 @@ class ClockResult:
         return list(map(OffsetPoint, *each))
 
 
-@dataclass(frozen=True, slots=True)
-class WatchedClock:
+class WatchedClock(Struct, frozen=True):
     """A clock that a synchronisation program steered or compared, as it was observed during a run; ns."""
 
     node: str

@@ -7,11 +7,12 @@ turnaround, which have names.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
 import polars as pl
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from wiregauge.measures.metrics.arrays import Column, Part
 from wiregauge.measures.metrics.batching import Pending, SeriesRequest, SeriesStatistics
@@ -55,8 +56,7 @@ def distribution_of(start: str, end: str) -> str:
     return NAMES.get((start, end), f"pair_latency.{start}-{end}")
 
 
-@dataclass(frozen=True, slots=True)
-class PairLatency:
+class PairLatency(Struct, frozen=True):
     """Time from one point to another, ns. `half_width` is of the mean, 95 %, clock and timestamp error included.
 
     `missing` counts messages that one of the two points did not see.
@@ -74,14 +74,13 @@ class PairLatency:
     maximum: float
     bound: float
     """The part of `half_width` that no averaging reduces: clocks and timestamps."""
-    values: Sketch | None = field(default=None, repr=False, compare=False)
+    values: Sketch | None = None
     """Sketch from which repeats are pooled, for a pair that is no measure."""
-    n_effective: float | None = field(default=None, repr=False, compare=False)
+    n_effective: float | None = None
     """Effective number of values behind the mean of a single run, for such a pair."""
 
 
-@dataclass(frozen=True, slots=True)
-class Correction:
+class Correction(Struct, frozen=True):
     """The correction of times between two points, and the error that remains, ns.
 
     `shift` is the clock of the destination less that of the source, `clock` its uncertainty; `at` is by how much times
@@ -140,8 +139,7 @@ def _pairs(part: Part, flow: FlowPlan) -> Iterator[tuple[str, str]]:
         yield from combinations(seen, 2)
 
 
-@dataclass(frozen=True, slots=True)
-class _Unknown:
+class _Unknown(Struct, frozen=True):
     """A pair that is no measure."""
 
     start: str

@@ -6,9 +6,8 @@ that follows the words of the standard.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 Integers = NDArray[np.int64]
@@ -117,8 +116,7 @@ def policed(times: Integers, charged: Integers, lmax: int, bag: int, jitter: int
     return refused, early
 
 
-@dataclass(frozen=True, slots=True)
-class Outages:
+class Outages(Struct, frozen=True):
     """Times without service, in messages: stretches of failed ones less the first, which the survival time bridges."""
 
     number: int

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from wiregauge import stats
@@ -16,8 +16,7 @@ __all__ = ["Percentile", "needed_for", "percentiles", "unsupported"]
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Percentile:
+class Percentile(Struct, frozen=True):
     """A percentile with its order-statistic interval; `value` is None where n does not support it."""
 
     q: float

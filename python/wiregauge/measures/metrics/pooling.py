@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar, get_type_hints
+
+from msgspec import Struct
 
 __all__ = ["ADDED", "ALL", "FIRST", "LEAST", "MOST", "SUM", "Pooled", "added", "known", "pooled", "weighted"]
 
@@ -13,8 +14,7 @@ T = TypeVar("T")
 K = TypeVar("K")
 
 
-@dataclass(frozen=True, slots=True)
-class Pooled:
+class Pooled(Struct, frozen=True):
     """The rule by which an attribute of all repeats follows from those of each, or `of_members` from the repeats."""
 
     rule: Callable[[Sequence[Any]], Any]

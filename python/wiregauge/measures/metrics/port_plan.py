@@ -6,8 +6,9 @@ Only work-conserving first-come, first-served ports are here: their rate can be 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from wiregauge.plan import Flow, Inject, Network, Route, Run, Send, Switch
 from wiregauge.plan.ethernet import HEADERS, LEAST_ON_WIRE
@@ -20,8 +21,7 @@ _MOST_EXTRA: Final = 76
 """The most bytes on the wire besides a payload: preamble, Ethernet, two tags, IPv4, UDP, FCS and gap."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoadShape:
+class LoadShape(Struct, frozen=True):
     """Background load at a port."""
 
     number: int
@@ -34,8 +34,7 @@ class LoadShape:
     """Whether intervals are drawn; the interval is then their mean."""
 
 
-@dataclass(frozen=True, slots=True)
-class PortPlan:
+class PortPlan(Struct, frozen=True):
     """An output port."""
 
     name: str

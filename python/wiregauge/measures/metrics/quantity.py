@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from html import escape
+
+from msgspec import Struct
 
 from wiregauge.measures.definitions import DEFINITIONS
 from wiregauge.measures.definitions.definition import least_values
@@ -13,8 +14,7 @@ from wiregauge.measures.metrics.summary import Summary
 __all__ = ["Quantity", "of_summary", "single"]
 
 
-@dataclass(frozen=True, slots=True)
-class Quantity:
+class Quantity(Struct, frozen=True):
     """One figure of one measure.
 
     `value` is in `unit` (`ns`, `messages`, `bit/s`, `share`, `1/s`, `events`), None where it is not determined;

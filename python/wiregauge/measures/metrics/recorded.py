@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import polars as pl
-from msgspec import ValidationError
+from msgspec import Struct, ValidationError
 
 from wiregauge.measures.metrics import sampling
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, RunPlan, judged_plan
@@ -64,8 +63,7 @@ TABLE_SCHEMAS: Final = {"records": "1", "messages": "3", "passages": "1", "sketc
 """Schema versions of tables, as their files state them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
+class Recorded(Struct, frozen=True):
     """Read access to a run directory for judging; every file is checked before it is read."""
 
     directory: RunDirectory

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from wiregauge.measures.definitions import QUANTILES, quantile_named
@@ -23,8 +23,7 @@ __all__ = ["MEASURE", "Errors", "errors_of", "network_of", "release_of"]
 MEASURE: Final = "release_error"
 
 
-@dataclass(frozen=True, slots=True)
-class Errors:
+class Errors(Struct, frozen=True):
     """Lateness of single frames, ps; empty if it is not stored.
 
     `rows`: how late they left, in the order in which they were due. `moved`: of frames that came into the model after

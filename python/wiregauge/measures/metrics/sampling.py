@@ -8,11 +8,11 @@ as regular as the stretches would otherwise be in all of them or in none. Inside
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 from numpy.typing import NDArray
 
 __all__ = [
@@ -60,8 +60,7 @@ FEWEST = 8
 """Stretches of a flow that are looked at, however many flows share the rows."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sampled:
+class Sampled(Struct, frozen=True):
     """The sampling of a flow that was too large to be held in memory: one in `one_in` stretches, `rows` of `of`
     messages."""
 

@@ -7,10 +7,11 @@ keeps its resolution.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from wiregauge.measures.definitions import DEFINITIONS
@@ -38,8 +39,7 @@ NOT_SAMPLED = "not in the sample"
 """Reason in a flow too large to be held in memory: the message or its neighbour lies outside the sampled stretches."""
 
 
-@dataclass(frozen=True, slots=True)
-class Offsets:
+class Offsets(Struct, frozen=True):
     """Correction of times between the clocks of the two ends, ns: subtracted from outward latency, added to return."""
 
     outward_ns: float
@@ -51,8 +51,7 @@ class Offsets:
     clocks."""
 
 
-@dataclass(frozen=True, slots=True)
-class Extracted:
+class Extracted(Struct, frozen=True):
     """A series with the reasons why the other messages of the flow are not in it."""
 
     series: Series
@@ -68,8 +67,7 @@ _OUT = ("tx_app", "tx_drv", "rx_drv", "rx_app")
 _BACK = ("back_tx_app", "back_tx_drv", "back_rx_drv", "back_rx_app")
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """A measure that is a difference of the times of one message, ps, for a one-way flow and for a relayed one.
 
     None where such a flow lacks it. `end` is the column whose absence means "lost", where it is not the last arrival;

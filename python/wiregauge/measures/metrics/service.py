@@ -7,12 +7,13 @@ Counts are exact, bounds of shares account for clusters, times are summaries lik
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Annotated
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from wiregauge import stats
@@ -58,8 +59,7 @@ MOST_LENGTHS = 64
 """Number of lengths of loss periods that are listed; longer ones are counted with the longest listed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(Struct, frozen=True):
     """`count` of `n` with 95 % bounds of the share behind it."""
 
     count: Count
@@ -76,8 +76,7 @@ class Share:
         return self.count / self.n if self.n else None
 
 
-@dataclass(frozen=True, slots=True)
-class Rate:
+class Rate(Struct, frozen=True):
     """A rate with its 95 % interval from sampling."""
 
     value: float
@@ -126,8 +125,7 @@ _SHARES, _MEAN = Pooled(pool_shares), Pooled(_mean)
 _SORTED = Pooled(lambda each: dict(sorted(added(each).items())))
 
 
-@dataclass(frozen=True, slots=True)
-class Losses:
+class Losses(Struct, frozen=True):
     """Losses of the measured part in the order of sequence (RFC 3357)."""
 
     periods: Annotated[Count, SUM]
@@ -142,8 +140,7 @@ class Losses:
     """The longest period if all messages of unknown outcome were lost; None without any."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reordering:
+class Reordering(Struct, frozen=True):
     """Order of the first intact copies at the final destination (RFC 4737)."""
 
     share: Annotated[Share, Key(flat=True), _SHARES]
@@ -156,8 +153,7 @@ class Reordering:
     """Longest time a reordered message came after the earliest with a higher number (RFC 4737, 4.3)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Deadline:
+class Deadline(Struct, frozen=True):
     """Messages against the flow's deadline: the late and the lost miss it."""
 
     deadline_ns: Annotated[float, FIRST]
@@ -172,8 +168,7 @@ class Deadline:
     """95 % half-width of the mean, from sampling."""
 
 
-@dataclass(frozen=True, slots=True)
-class Availability:
+class Availability(Struct, frozen=True):
     """Share of messages at which the service was up; it survives one failed message, not two in a row."""
 
     down: Annotated[Share, Key(kind=Count, read="down.count"), _SHARES]
@@ -202,8 +197,7 @@ class Availability:
         return self.down.n
 
 
-@dataclass(frozen=True, slots=True)
-class Conformity:
+class Conformity(Struct, frozen=True):
     """Frames outside a contract: `of` names it, `allowed_ns` is its tolerance, `worst_ns` the largest violation."""
 
     of: Annotated[str, HIDDEN, FIRST]
@@ -214,8 +208,7 @@ class Conformity:
     """Number of messages without the timestamps needed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rates:
+class Rates(Struct, frozen=True):
     """Frames per second as intended and as offered by the sender (RFC 2285, 3.5), and the same rates on the wire."""
 
     intended_per_s: Annotated[float, _MEAN]

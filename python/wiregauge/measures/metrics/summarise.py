@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from math import inf, sqrt
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from wiregauge import stats

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Annotated
 
-from msgspec import Meta
+from msgspec import Meta, Struct, field
 
 from wiregauge.files.typed_json import Count, Figure, Key, Positive
 from wiregauge.measures.metrics.percentiles import Percentile
 
 
-@dataclass(frozen=True, slots=True)
-class Repeats:
+class Repeats(Struct, frozen=True):
     """Variation between and within repeats, as standard deviations of the mean of one run, ns.
 
     `between` is what is left of the spread of the runs' means when chance within them is taken out; 0 where nothing is.
@@ -25,8 +23,7 @@ class Repeats:
     within: Annotated[Figure, Key("within_sd")]
 
 
-@dataclass(frozen=True, slots=True)
-class Stationarity:
+class Stationarity(Struct, frozen=True):
     """Stationarity of a series, by the tests of `wiregauge.stats.steadiness`.
 
     `steady` is None where the series is too short for its correlation to be tested. The medians are
@@ -41,8 +38,7 @@ class Stationarity:
     median_second_half: float
 
 
-@dataclass(frozen=True, slots=True)
-class Rest:
+class Rest(Struct, frozen=True):
     """Percentiles (None where n does not support them) and the maximum of the rest of a series, ns."""
 
     p50: Figure
@@ -50,8 +46,7 @@ class Rest:
     max: float
 
 
-@dataclass(frozen=True, slots=True)
-class Settling:
+class Settling(Struct, frozen=True):
     """A beginning of a series that differs from the rest by the rule of `wiregauge.stats.steadiness`; all ns.
 
     The figures include it like every other value. Given are the first `n` values, their minimum and maximum, and
@@ -64,8 +59,7 @@ class Settling:
     without: Rest
 
 
-@dataclass(frozen=True, slots=True)
-class Uncertainty:
+class Uncertainty(Struct, frozen=True):
     """95 % half-width of the mean, ns.
 
     `total` = sampling + clock + timestamp. Sampling is the Student half-width with the effective n; of repeats, that of
@@ -83,8 +77,7 @@ class Uncertainty:
         return self.sampling + self.clock + self.timestamp
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(Struct, frozen=True):
     """One measure of one flow: figures over `n` values and why the others are missing."""
 
     measure: str

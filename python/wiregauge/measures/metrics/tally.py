@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 
 import polars as pl
+from msgspec import Struct, field
 
 from wiregauge.measures.definitions import OUTCOMES
 from wiregauge.measures.metrics.flow_plan import FlowPlan
@@ -27,8 +27,7 @@ UNKNOWN = "unknown"
 _LAST = ("last_node", "last_point")
 
 
-@dataclass(slots=True)
-class Tally:
+class Tally(Struct):
     """Counts of one flow at one receiver over all its messages; `figures` by the names that `_figures` gives."""
 
     figures: Mapping[str, float | int | None]

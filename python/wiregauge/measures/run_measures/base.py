@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+
+from msgspec import Struct, field
 
 from wiregauge.measures.definitions import Definition
 from wiregauge.measures.metrics.judgement import FlowResult
@@ -15,8 +17,7 @@ from wiregauge.records.modelled import ClusterReport, PtpDomainReport
 __all__ = ["OfRun", "RunMeasure"]
 
 
-@dataclass(frozen=True, slots=True)
-class OfRun:
+class OfRun(Struct, frozen=True):
     """The values from which the measures of a run as a whole follow, besides its flows."""
 
     unplanned: Mapping[str, int] = field(default_factory=dict)

@@ -8,6 +8,8 @@ from functools import partial
 from math import inf
 from typing import Any
 
+from msgspec import Struct
+
 from wiregauge.measures.definitions import Definition
 from wiregauge.measures.definitions.units import count_of
 from wiregauge.measures.metrics.judgement import FlowResult
@@ -19,8 +21,7 @@ __all__ = ["SYNCHRONISATION"]
 Reports = Sequence[Any]
 
 
-@dataclass(frozen=True, slots=True)
-class _Protocol:
+class _Protocol(Struct, frozen=True):
     """A protocol by which clocks synchronise in groups: reports of the groups, and of a group's clocks that count."""
 
     groups: Callable[[OfRun], Reports]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
 import polars as pl
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from wiregauge.measures.metrics.arrivals import Arrivals
@@ -33,8 +33,7 @@ PS = 1000.0
 """Picoseconds in a nanosecond."""
 
 
-@dataclass(slots=True)
-class Census:
+class Census(Struct):
     """The census of one flow at one receiver, over all messages of its measured part.
 
     `shift_ns` is the clock of the destination minus that of the source; `marks` are values for which the messages below

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
 from wiregauge.measures.metrics.arrays import Part
 from wiregauge.measures.metrics.clocks import RunClocks, corrected
@@ -29,8 +29,7 @@ __all__ = ["PS", "Whole", "read_wholes"]
 _OF_CONTRACTS = ("tx_wire", "tx_wire_b", "rx_wire", "rx_wire_b")
 
 
-@dataclass(frozen=True, slots=True)
-class Whole:
+class Whole(Struct, frozen=True):
     """Results over all messages of a flow of which only a sample is held."""
 
     one_in: int

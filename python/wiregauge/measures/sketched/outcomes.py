@@ -7,9 +7,8 @@ flow.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import polars as pl
+from msgspec import Struct
 
 from wiregauge import stats
 from wiregauge.measures.metrics.flow_plan import FlowPlan
@@ -26,8 +25,7 @@ from wiregauge.measures.metrics.tally import LOST_OUTCOMES, UNKNOWN
 __all__ = ["Fates", "fates", "of_receiver"]
 
 
-@dataclass(frozen=True, slots=True)
-class Fates:
+class Fates(Struct, frozen=True):
     """Exact, of all messages of the measured part."""
 
     losses: Losses

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from math import sqrt
 
 import numpy as np
+from msgspec.structs import replace
 
 from wiregauge import stats
 from wiregauge.measures.metrics.judgement import FlowResult

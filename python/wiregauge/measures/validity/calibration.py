@@ -8,11 +8,10 @@ overhead, with the uncertainties of both (RFC 7679, 3.7.3: subtract the systemat
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import isfinite
 from typing import Annotated
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from wiregauge.files.typed_json import HIDDEN, Count, Figure, Key, Positive
 from wiregauge.measures.metrics.flow_plan import RunPlan
@@ -24,8 +23,7 @@ RESOLVED = 3.0
 """Multiple of the calibration error below which a latency shows the instrument more than the network."""
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(Struct, frozen=True):
     """A constant overhead of the instrument, for one measure, protocol, payload and load.
 
     `error_ns`: the error of a single value at 95 %; None where unknown.
@@ -41,8 +39,7 @@ class Constant:
     error_ns: Figure
 
 
-@dataclass(frozen=True, slots=True)
-class Citation:
+class Citation(Struct, frozen=True):
     """A calibration that was at hand when the run began: used, or not and why."""
 
     number: Annotated[str, Key("id")]
@@ -54,8 +51,7 @@ class Citation:
     constants: Annotated[tuple[Constant, ...], HIDDEN]
 
 
-@dataclass(frozen=True, slots=True)
-class Corrected:
+class Corrected(Struct, frozen=True):
     """A measure of a flow less the instrument's constant part. Times in ns; None as in the raw summary.
 
     `uncertainty` is that of the mean: raw and of the constant, which are bounds and add. `unresolved`: the median is

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from math import inf, isinf
+
+from msgspec import Struct, field
 
 from wiregauge.measures.definitions.units import count_of
 from wiregauge.measures.metrics.flow_plan import LimitPlan, RunPlan
@@ -16,8 +17,7 @@ from wiregauge.plan import Synchronise
 from wiregauge.records.reported import AccessPoint, AgentReport, ClockGate, RunEntry, TaskReport, TrackedRun
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """The evidence on a run for judging its validity."""
 
     plan: RunPlan

@@ -8,11 +8,11 @@ others (interrupts, switches) where there is much more of it than usual.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 import polars as pl
+from msgspec import Struct
 
 from wiregauge import stats
 from wiregauge.measures.definitions.units import count_of, duration
@@ -67,8 +67,7 @@ class ReportedRun(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class HostEvent:
+class HostEvent(Struct, frozen=True):
     """An event on a host between two samples of its counters; times in s."""
 
     since: float
@@ -77,8 +76,7 @@ class HostEvent:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class NoiseRow:
+class NoiseRow(Struct, frozen=True):
     """One quantity of one host over time: `value` of the interval that begins at `t` (s) and ends at the next."""
 
     node: str
@@ -86,8 +84,7 @@ class NoiseRow:
     value: Floats
 
 
-@dataclass(frozen=True, slots=True)
-class NoiseView:
+class NoiseView(Struct, frozen=True):
     """The noise of a run with its worst messages; by panel title a line per host, and the unit."""
 
     worst: Sequence[tuple[str, Floats, Floats]]

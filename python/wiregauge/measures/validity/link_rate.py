@@ -9,10 +9,10 @@ take on the line. And no frame is behind a line sooner than the line takes for i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from wiregauge.measures.definitions.units import count_of, duration
@@ -36,8 +36,7 @@ _OF_HOST_NS: Final = 5e6
 _SIGMAS: Final = 6.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Wait:
+class _Wait(Struct, frozen=True):
     """An interval in which a message waited at a port: by `idle_ns` longer than the arriving frames take on its
     link."""
 

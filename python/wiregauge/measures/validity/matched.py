@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from typing import Any
+
+from msgspec import Struct
 
 from wiregauge.measures.metrics.judgement import Check, Grade
 from wiregauge.measures.validity.evidence import Evidence, check
@@ -70,8 +71,7 @@ def unfounded(compared: Mapping[str, Any]) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Outside:
+class Outside(Struct, frozen=True):
     """Frames that are in both captures, but not where they were looked for: how many, and why that may be."""
 
     seen: str

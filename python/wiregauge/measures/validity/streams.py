@@ -7,8 +7,10 @@ an account of their timing only; background load leaves no records and is accoun
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from wiregauge.measures.metrics.load_plan import InjectPlan
 from wiregauge.plan import NETWORK
@@ -41,8 +43,7 @@ UNDER_WAY: Final = "under-way"
 """Frames in the network when the run ended: neither dropped nor handed on by then."""
 
 
-@dataclass(frozen=True)
-class LoadAccount:
+class LoadAccount(Struct, frozen=True):
     """Frame counts of an injector. `lost` counts those that left and are not among the distinct arrivals."""
 
     on: str

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from wiregauge.measures.metrics.flow_plan import RunPlan
 from wiregauge.measures.metrics.judgement import Check, FlowResult, Grade, Load
@@ -128,8 +130,7 @@ def _arrived(run: Evidence, flow: FlowResult) -> int:
     return max(flow.counts["delivered"], flow.came_at_least) if run.tapped else flow.summaries["latency"].n
 
 
-@dataclass(frozen=True, slots=True)
-class Entered:
+class Entered(Struct, frozen=True):
     """Number of frames that an end system handed over, and how many of them the network saw."""
 
     end_system: str

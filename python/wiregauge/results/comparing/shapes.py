@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from wiregauge.measures.comparing.comparison import Comparison, FlowComparison, MeasureShift, PointComparison
@@ -19,8 +18,7 @@ WIDE = 8.0
 """Ratio of the greatest to the least shown value from which an axis is logarithmic."""
 
 
-@dataclass(frozen=True, slots=True)
-class PairShape:
+class PairShape(Struct, frozen=True):
     """Both sides of one flow's main measure, ns: densities over one range, empirical distributions, and the shift.
 
     `log` and `far` say whether the central and the whole range call for a logarithmic axis.

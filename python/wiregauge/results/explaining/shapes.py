@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from wiregauge import stats
 from wiregauge.measures.explaining.explanation import Explanation, FlowExplained, Step
@@ -24,8 +24,7 @@ MOST_FOLDED = 3
 MOST_LANES = 10
 
 
-@dataclass(frozen=True, slots=True)
-class BandShape:
+class BandShape(Struct, frozen=True):
     """Bands of a mode: begin of each (s), their length, and their total number."""
 
     start: Floats
@@ -33,8 +32,7 @@ class BandShape:
     total: int
 
 
-@dataclass(frozen=True, slots=True)
-class FoldedShape:
+class FoldedShape(Struct, frozen=True):
     """A series folded with the period of a mode: time from the start of the cycle, s, and values, ns.
 
     The band lies from `begin` to `end`, in the middle of the cycle.
@@ -46,8 +44,7 @@ class FoldedShape:
     end: float
 
 
-@dataclass(frozen=True, slots=True)
-class LadderShape:
+class LadderShape(Struct, frozen=True):
     """The consecutive steps of a message, ns from its sending; `texts` have details of each."""
 
     name: str
@@ -57,8 +54,7 @@ class LadderShape:
     texts: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ExplainedShape:
+class ExplainedShape(Struct, frozen=True):
     """The data of all figures of one flow."""
 
     found: FlowExplained

@@ -15,10 +15,10 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
 from functools import partial
 from typing import Final
 
+from msgspec import to_builtins
 from msgspec.structs import replace
 
 from wiregauge.plan import NETWORK, Run
@@ -197,7 +197,7 @@ class _Campaign:
         """Adds observations of the network to the facts of the bench in the manifest."""
         agents = self._pool.by_name
         seen = self._bench.look(lambda name, addresses, size: agents[name].reach(addresses, size, _REACH_MS))
-        self._directory.manifest["bench_facts"] += [asdict(fact) for fact in seen]
+        self._directory.manifest["bench_facts"] += [to_builtins(fact) for fact in seen]
 
     def _mend(self) -> None:
         """Has agents tune their hosts for measuring where the bench says so; they undo it whenever the session ends."""
@@ -210,10 +210,10 @@ class _Campaign:
                 where = f"{agent.place.end_system}, {one.interface or 'its host'}"
                 value = f"{one.setting}: {one.before} to {one.after}"
                 note = f"refused: {one.refused}" if one.refused else "restored after the run"
-                told.append(asdict(Fact(f"set for measuring: {where}", value, note)))
+                told.append(to_builtins(Fact(f"set for measuring: {where}", value, note)))
             if not changes:
                 fact = Fact(f"set for measuring: {agent.place.end_system}", "nothing", "all was well")
-                told.append(asdict(fact))
+                told.append(to_builtins(fact))
         self._directory.save()
 
     def _one(self, position: int, run: Run) -> bool:

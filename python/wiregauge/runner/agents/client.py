@@ -6,12 +6,12 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeVar
 
 import grpc
 from google.protobuf.message import Message
+from msgspec import Struct
 
 from wiregauge._version import __version__
 from wiregauge.files import printable, printable_lines
@@ -85,8 +85,7 @@ class StartMissedError(AgentLostError):
     """The start time had passed when an agent received it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClockRelation:
+class ClockRelation(Struct, frozen=True):
     """The agent's clock minus this host's clock, and the bound of its error, ns."""
 
     offset_ns: int

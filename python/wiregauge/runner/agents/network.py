@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
+
+from msgspec import Struct
 
 from wiregauge.plan import NETWORK, Campaign, Run
 from wiregauge.records.reported import FirstPort, TaskReport
@@ -40,8 +41,7 @@ class Access(Protocol):
         """A signature that the agent can verify."""
 
 
-@dataclass(frozen=True)
-class AgentPlace:
+class AgentPlace(Struct, frozen=True):
     """The place of an agent, and what the testmaster tells it about its host."""
 
     end_system: str  # NETWORK where it plays the network between end systems

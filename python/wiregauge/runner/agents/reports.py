@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from google.protobuf.json_format import MessageToDict
+from msgspec import Struct
 from msgspec.structs import replace
 
 from wiregauge.files import printable_content
@@ -18,8 +18,7 @@ from wiregauge.runner.rpc import agent_pb2 as pb
 __all__ = ["FinishedRun", "finished_run"]
 
 
-@dataclass(frozen=True)
-class FinishedRun:
+class FinishedRun(Struct, frozen=True):
     """What an agent says of a run that it has ended; that of the network also what its devices counted and captured."""
 
     report: AgentReport

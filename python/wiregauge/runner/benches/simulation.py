@@ -16,8 +16,9 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
+
+from msgspec import Struct
 
 from wiregauge import _native
 from wiregauge.plan import as_json
@@ -58,8 +59,7 @@ class SimulationFailed(BenchError):  # noqa: N818 - read as in "raise Simulation
     """A run could not be simulated or its results not stored; the text gives the reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class SimulatedRun:
+class SimulatedRun(Struct, frozen=True):
     """A run that has ended, as the lists of its run directory will have it."""
 
     entry: RunEntry

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 __all__ = ["Tracking", "read_tracking"]
 
@@ -11,8 +11,7 @@ _NO_SOURCE = "00000000"
 _NS = 1e9
 
 
-@dataclass(frozen=True, slots=True)
-class Tracking:
+class Tracking(Struct, frozen=True):
     """The state of the system clock."""
 
     reference: str

@@ -6,8 +6,9 @@ The connection to an agent implements it; tests use a script.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from wiregauge.plan import Ptp
 
@@ -18,8 +19,7 @@ class ClockError(Exception):
     """The clocks cannot be synchronised as the test requires; the text says whose fault it is and the cure."""
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """A line that a program printed."""
 
     text: str
@@ -29,8 +29,7 @@ class Line:
     """Whether the program ended without being stopped, as the text says."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answers:
+class Answers(Struct, frozen=True):
     """Answers of programs and the kernel; empty where not requested or unavailable."""
 
     pmc: str = ""

@@ -13,9 +13,10 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
+
+from msgspec import Struct, field
 
 from wiregauge.plan import Synchronise
 from wiregauge.runner.clocks import chrony, linuxptp
@@ -41,8 +42,7 @@ _PORT_STATES: Final = ("SLAVE", "UNCALIBRATED")
 """Port states of a client that hears its server; a free-running one never leaves the second."""
 
 
-@dataclass
-class _Kept:
+class _Kept(Struct):
     """The state of an end system's clock."""
 
     name: str

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 __all__ = ["Said", "read_line", "read_pmc"]
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(Struct, frozen=True):
     """A line about a clock. `monotonic_s` is CLOCK_MONOTONIC of the host that printed it."""
 
     monotonic_s: float

@@ -7,10 +7,11 @@ at most their mean, which is the path delay it prints. Changes between offsets a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 from typing import Final
+
+from msgspec import Struct
 
 from wiregauge.runner.clocks.state import ClockState
 
@@ -22,8 +23,7 @@ _MOST_APART: Final = 6
 """Greatest gap between observations, in multiples of the usual one."""
 
 
-@dataclass(frozen=True, slots=True)
-class PtpRelation:
+class PtpRelation(Struct, frozen=True):
     """The clock minus the reference's, ns, and its uncertainty when observed, ns."""
 
     offset_ns: float

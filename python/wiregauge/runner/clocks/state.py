@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 __all__ = ["ClockState"]
 
 
-@dataclass(frozen=True, slots=True)
-class ClockState:
+class ClockState(Struct, frozen=True):
     """The state of a clock as a program printed it. Times and offsets in ns; None where not printed."""
 
     realtime_ns: int

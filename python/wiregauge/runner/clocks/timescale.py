@@ -8,9 +8,10 @@ A coming leap second is announced for the end of the day, UTC; a run across it h
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
+
+from msgspec import Struct
 
 from wiregauge.runner.clocks.host import Answers
 from wiregauge.runner.clocks.linuxptp import read_pmc
@@ -22,8 +23,7 @@ _MARGIN_S: Final = 2.0
 """Seconds around a leap second in which clocks may still apply it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Timescale:
+class Timescale(Struct, frozen=True):
     """The time scale known to an end system. None: unknown, or not reported by its programs."""
 
     grandmaster: str | None = None

@@ -15,7 +15,6 @@ import getpass
 import os
 import re
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +23,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from msgspec import Struct
 
 from wiregauge.files import SMALL, new_folder, read_regular
 from wiregauge.runner.lab.errors import LabError
@@ -45,8 +45,7 @@ def server_name(host: str) -> str:
     return f"{host.lower()}.host.wiregauge"
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Struct, frozen=True):
     """A member who controls hosts: private key and certificate, PEM, and the certificate of the authority."""
 
     name: str

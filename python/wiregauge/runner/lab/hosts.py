@@ -6,10 +6,11 @@ import contextlib
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from wiregauge.runner.agents.client import Agent, AgentLostError
 from wiregauge.runner.agents.network import Access, AgentPlace
@@ -58,8 +59,7 @@ def describe(
     return _described(name, address, access).at(interface, reached_at=reached_at)
 
 
-@dataclass(frozen=True, slots=True)
-class _Told:
+class _Told(Struct, frozen=True):
     """An agent's description of its host, or the reason why there is none."""
 
     name: str

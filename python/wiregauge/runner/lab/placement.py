@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from wiregauge.plan import Campaign
 from wiregauge.runner.agents.network import Access
@@ -16,8 +17,7 @@ _MAC: Final = 6
 """Bytes of an Ethernet address."""
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbour:
+class Neighbour(Struct, frozen=True):
     """The device at the other end of a cable, by its LLDP announcement (IEEE Std 802.1AB); unknown fields are empty."""
 
     chassis: str
@@ -41,8 +41,7 @@ class Neighbour:
         return f"at port {self.port_description or self.port} of {self.device} (LLDP)"
 
 
-@dataclass(frozen=True, slots=True)
-class LabInterface:
+class LabInterface(Struct, frozen=True):
     """An interface that a host offers for tests. `rate_bps` is None where its driver does not report it."""
 
     name: str
@@ -62,8 +61,7 @@ class LabInterface:
         return self.neighbours[0] if len(self.neighbours) == 1 else None
 
 
-@dataclass(frozen=True, slots=True)
-class Described:
+class Described(Struct, frozen=True):
     """A host as its agent describes it."""
 
     name: str

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
+
+from msgspec import Struct, to_builtins
 
 from wiregauge.files import nearest
 from wiregauge.plan import Run
@@ -40,8 +41,7 @@ class AlarmExit(Interrupted):
     """An alarm was raised that ends the run."""
 
 
-@dataclass(frozen=True, slots=True)
-class AlarmLimit:
+class AlarmLimit(Struct, frozen=True):
     """A measure of every flow that has it, and the most it may be: messages, a share, or ns."""
 
     measure: str
@@ -121,8 +121,7 @@ def _value(measure: str, value: str, text: str) -> float:
         raise AlarmError(f"'{text}': {error}") from error
 
 
-@dataclass(slots=True)
-class Incident:
+class Incident(Struct):
     """A period of seconds in which a flow exceeded a limit; for counts, in which they rose."""
 
     alarm: str
@@ -213,7 +212,7 @@ class Alarms:
         return {
             "limits": [limit.written for limit in self.limits],
             "raised": self.raised,
-            "incidents": [asdict(incident) for incident in self.kept],
+            "incidents": [to_builtins(incident) for incident in self.kept],
         }
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
 
 from wiregauge.plan import Run
 from wiregauge.records.live import FlowNow, RunNow
@@ -29,8 +30,7 @@ _LAST_BUCKET: Final = 639
 """Last bucket, for more than two hours; it includes all longer times."""
 
 
-@dataclass(slots=True)
-class _Flow:
+class _Flow(Struct):
     source: str
     destination: str
     relayed: bool

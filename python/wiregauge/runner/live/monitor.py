@@ -9,9 +9,10 @@ import os
 import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from msgspec import to_builtins
 
 from wiregauge.plan import Run
 from wiregauge.records.live import RunNow
@@ -139,7 +140,7 @@ class AlarmMonitor:
         if len(lines) > _MOST_TOLD:
             tell(f"alarms of {len(lines) - _MOST_TOLD} more flows; the run directory names them")
         if fresh:
-            raised = [{"run": now.index, **asdict(incident)} for _, incident, _ in fresh]
+            raised = [{"run": now.index, **to_builtins(incident)} for _, incident, _ in fresh]
             for hook in self._hooks:
                 hook.tell(raised)
             if self._exits:

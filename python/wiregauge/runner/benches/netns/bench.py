@@ -21,10 +21,10 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Final, get_args
 
+from msgspec.structs import replace
 from msgspec.structs import replace as changed
 
 from wiregauge.plan import (

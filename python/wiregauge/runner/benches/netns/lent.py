@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from wiregauge.plan import Campaign
@@ -28,8 +28,7 @@ _SEEN: Final = "WIREGAUGE_LENT"
 """Environment variable with the interfaces as seen before the enclosure, where they are no longer visible."""
 
 
-@dataclass(frozen=True, slots=True)
-class HostInterface:
+class HostInterface(Struct, frozen=True):
     """An interface of the host. `rate_bps` is None where the driver does not report it, or there is no cable."""
 
     name: str

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from wiregauge.calibrate.agentwork import listen
 from wiregauge.calibrate.clocks import clock_results
@@ -37,8 +39,7 @@ from wiregauge.studies import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Protocol:
+class Protocol(Struct, frozen=True):
     """A protocol of the paper and the test that carries it."""
 
     name: str
@@ -88,8 +89,7 @@ def _table_1(results: Results) -> Cells:
             yield Key("Table 1", name, "", statistic), cost(statistic)
 
 
-@dataclass(frozen=True, slots=True)
-class _Cost:
+class _Cost(Struct, frozen=True):
     facts: Mapping[str, Any] | None
     reason: str
     skipped: bool = False
