@@ -21,6 +21,7 @@ from wiregauge import measures, report, results, stats
 from wiregauge.measures.comparing import Comparison, compare, read_threshold
 from wiregauge.measures.definitions import units
 from wiregauge.results.comparing import compare_headline, compare_json, compare_schema_path, compare_text
+from wiregauge.results.comparing.printing import MOST_LINES
 from wiregauge.stats import Chance, Pair, Sample
 
 FAULTS = Path(__file__).resolve().parents[1] / "faults"
@@ -73,12 +74,16 @@ def test_the_shown_figure_is_the_one_that_decided(
     assert "latency.p99" in compare_headline(found)
     text = printed(found)
     page = report.write_compare(found, tmp_path / "c.html").read_text()
-    for flow in found.flows:
-        if flow.verdict == "worse":
-            assert flow.deciding is not None
-            name, shift = flow.deciding
-            assert shift.verdict == "worse"
-            assert f"{name} {units.duration(shift.base.value)}" in text
+    deciding = [flow.deciding for flow in found.flows if flow.verdict == "worse"]
+    shown_first = sorted((each for each in deciding if each), key=lambda each: each[1].weight, reverse=True)
+    assert len(shown_first) == len(deciding) > MOST_LINES
+    assert all(shift.verdict == "worse" for _, shift in shown_first)
+    lines = [line for line in text.splitlines() if line.startswith("  worse: flow")]
+    assert len(lines) == MOST_LINES
+    for line, (name, shift) in zip(lines, shown_first, strict=False):
+        assert f"{name} {units.duration(shift.base.value)}" in line
+    assert f"worse: … and {len(deciding) - MOST_LINES} more" in text
+    assert text.count("\n") < 40
     for shown in (text, page, json.dumps(compare_json(found))):
         assert "false discovery rate 5 %" in shown
     assert "±" not in text
@@ -230,7 +235,11 @@ def test_the_same_says_what_would_have_been_found_and_nothing_dropped_is_the_sam
                 assert name in flow.reason
         if flow.verdict == "same":
             assert flow.detectable is not None
-    assert "undecided: flow 10" in text
+    open_flows = [flow for flow in found.flows if flow.verdict == "undecided"]
+    reasons = {flow.reason for flow in open_flows}
+    lines = [line for line in text.splitlines() if line.startswith("  undecided: ")]
+    assert len(lines) == len(reasons)
+    assert all(any(line.endswith(f": {reason}") for line in lines) for reason in reasons)
     assert "latency.p99" in text
     asked = compare(base, new, thresholds=[read_threshold("latency.p50=1ms"), read_threshold("rtt.p50=1ms")])
     assert (asked.verdict, asked.exit_code) == ("same", 0)

@@ -1,6 +1,7 @@
 """Comparisons and trends as JSON, as text, and as the data of pictures."""
 
-from wiregauge.results.comparing.text import compare_headline, compare_text
+from wiregauge.results.comparing.printing import compare_text
+from wiregauge.results.comparing.text import compare_headline
 from wiregauge.results.comparing.trend_text import trend_headline, trend_text
 from wiregauge.results.comparing.types import (
     compare_chunks,

@@ -1,26 +1,18 @@
-"""A comparison for people at a terminal, and the one sentence that heads its page."""
+"""Sentences on a comparison, for its page and the terminal."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-
-from rich import box
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
+from collections.abc import Callable, Sequence
 
 from wiregauge.measures.comparing.comparison import (
     Comparison,
     FlowComparison,
-    MeasureShift,
-    ShareShift,
     Shift,
     SweepShift,
 )
 from wiregauge.measures.comparing.judging import grouped
 from wiregauge.measures.definitions.units import count_of, duration, p_text, share
-from wiregauge.terminal import print_table
 
 COLOURS = {"better": "green", "same": "dim", "worse": "red", "undecided": "yellow"}
 BASES = {
@@ -35,7 +27,6 @@ BASES = {
     "sweep": "changed over the sweep, not shown at this point alone",
     "unfit": "a side is not fit to compare",
 }
-MOST_LINES = 10
 _IDENTICAL = BASES["identical"]
 
 
@@ -169,18 +160,21 @@ def sweep_text(sweep: SweepShift) -> str:
     )
 
 
-def error_rates(comparison: Comparison) -> str:
-    """The error rate at which the verdicts hold, in a sentence or two."""
+def error_rates(comparison: Comparison, *, short: bool = False) -> str:
+    """The error rate at which the verdicts hold, in a sentence or two; `short` without what the terms mean."""
     tested = sum(shift.tolerance is None for flow in comparison.flows for _, shift in flow.judged)
     held = comparison.judged - tested
     parts = []
     if tested:
-        parts.append(
-            f"{count_of(tested, 'figure')} tested for any change: false discovery rate {100 * comparison.rate:.3g} % "
-            "(of the changes reported at most this share is expected to be false; if nothing changed, it is "
+        meant = (
+            " (of the changes reported at most this share is expected to be false; if nothing changed, it is "
             "the probability of any alarm); sweeps first, then their points (Benjamini and Bogomolov 2014); "
             "intervals shown are "
             "95 % each; detectable: found 8 times in 10 if it were the only change"
+        )
+        parts.append(
+            f"{count_of(tested, 'figure')} tested for any change: false discovery rate {100 * comparison.rate:.3g} %"
+            + ("" if short else meant)
         )
     if held:
         parts.append(
@@ -208,7 +202,7 @@ def _headline(comparison: Comparison) -> str:
         f"{tally[word]} {word}" for word in ("worse", "better", "better in part", "undecided") if tally[word]
     ]
     if not parts and not comparison.sweeps:
-        said = _sameness(comparison)
+        said = sameness_of(comparison.flows)
         return f"All {flows} compared: {said}{alone}." if len(comparison.flows) > 1 else f"{said}{alone}."
     same = f", {tally['same']} without a difference found" if tally["same"] else ""
     worst = greatest(comparison, "worse") or greatest(comparison, "better")
@@ -218,9 +212,8 @@ def _headline(comparison: Comparison) -> str:
     return f"Of {flows} compared, {', '.join(parts) or 'none decided by itself'}{same}{example}{alone}."
 
 
-def _sameness(comparison: Comparison) -> str:
-    """The sense in which everything is the same."""
-    flows = comparison.flows
+def sameness_of(flows: Sequence[FlowComparison]) -> str:
+    """The sense in which all of these flows are the same on both sides."""
     twins = sum(sameness_text(flow) == _IDENTICAL for flow in flows)
     if twins == len(flows):
         return _IDENTICAL
@@ -266,75 +259,6 @@ def in_full_text(comparison: Comparison) -> str:
     )
 
 
-def compare_text(comparison: Comparison, console: Console) -> None:
-    """Prints verdict, differences besides figures, changes, and a row per point and flow. Omissions are stated."""
-    colour = COLOURS[comparison.verdict]
-    console.print(
-        f"[bold]{escape(comparison.names[0])}[/] (base) against [bold]{escape(comparison.names[1])}[/] (new)  "
-        f"verdict [bold {colour}]{comparison.verdict.upper()}[/]",
-        soft_wrap=True,
-    )
-    console.print(escape(compare_headline(comparison)), soft_wrap=True)
-    for reason in comparison.unfit:
-        console.print(f"  [red]-[/] {escape(reason)}", soft_wrap=True)
-    _list(console, "differs besides", comparison.besides)
-    for word in ("worse", "better"):
-        _list(
-            console, f"{word} over the sweep", [sweep_text(s) for s in comparison.sweeps if s.verdict == word]
-        )
-    for word in ("worse", "better"):
-        _list(
-            console,
-            word,
-            [
-                f"flow {flow.label}{' at ' + point.title if point.title else ''}: {decided_text(name, shift)}"
-                for point in comparison.points
-                for flow in point.flows
-                for name, shift in _telling(flow, word)
-            ],
-        )
-    _list(
-        console,
-        "undecided",
-        [
-            f"flow {flow.label}{' at ' + point.title if point.title else ''}: {flow.reason}"
-            for point in comparison.points
-            for flow in point.flows
-            if flow.reason and not comparison.unfit
-        ],
-    )
-    missing = [
-        f"only in {comparison.names[side]}: {text}"
-        for side, texts in enumerate(unmatched(comparison))
-        for text in texts
-    ]
-    _list(console, "not compared", missing)
-    told = comparison.in_full
-    wide = _table(told)
-    fits = console.measure(wide, options=console.options.update(width=10_000)).maximum <= console.width
-    if fits:
-        console.print(wide)
-    else:
-        _print_narrow(told, console)
-    if told is not comparison:
-        console.print(in_full_text(comparison), soft_wrap=True)
-    console.print(
-        f"error rate: {error_rates(comparison)}; clock and timestamp errors included",
-        soft_wrap=True,
-        highlight=False,
-    )
-
-
-def _telling(flow: FlowComparison, word: str) -> list[tuple[str, Shift]]:
-    """The few figures that represent a verdict: mean, median and tails, and every share."""
-    found = [(name, shift) for name, shift in flow.judged if shift.verdict == word]
-    few = [
-        (name, s) for name, s in found if s.statistic in ("mean", "p50", "p99", "p99.9", "p99.99", "share")
-    ]
-    deciding = [flow.deciding] if word == flow.verdict and flow.deciding is not None else []
-    return [*deciding, *(entry for entry in few or found[:2] if entry not in deciding)]
-
-
 def unmatched(comparison: Comparison) -> tuple[list[str], list[str]]:
     """Points, flows and measures that found no partner, as text, for either side."""
     sides: tuple[list[str], list[str]] = ([], [])
@@ -353,93 +277,3 @@ def unmatched(comparison: Comparison) -> tuple[list[str], list[str]]:
         alone: Counter[str] = Counter(", ".join(getattr(flow, own)) for flow in comparison.flows)
         texts += [f"{names} (of {count_of(count, 'flow')})" for names, count in alone.items() if names]
     return sides
-
-
-def _list(console: Console, title: str, lines: list[str] | tuple[str, ...]) -> None:
-    for line in lines[:MOST_LINES]:
-        console.print(f"  {escape(title)}: {escape(line)}", soft_wrap=True, highlight=False)
-    if len(lines) > MOST_LINES:
-        console.print(
-            f"  {escape(title)}: … and {len(lines) - MOST_LINES} more; --json has all", soft_wrap=True
-        )
-
-
-def _rows(comparison: Comparison) -> Iterator[tuple[str, FlowComparison, str, MeasureShift | None, bool]]:
-    """The point, flow and main measures of every row, and whether it is the first of its flow."""
-    for point in comparison.points:
-        for flow in point.flows:
-            names = [name for name in ("latency", "rtt") if name in flow.measures]
-            for place, name in enumerate(names or ["latency"]):
-                way = "one way" if name == "latency" else "round trip"
-                yield ", ".join(point.axes.values()), flow, way, flow.measures.get(name), place == 0
-
-
-def _print_narrow(comparison: Comparison, console: Console) -> None:
-    """Medians and losses in as many tables as the terminal needs, and the basis of each verdict in words."""
-    swept = any(point.axes for point in comparison.points)
-    heads = ["flow", "", "p50 base", "p50 new", "shift", "interval", "lost", "verdict"]
-    rows, told = [], []
-    for where, flow, way, measure, first in _rows(comparison):
-        shift = measure.shift("p50") if measure else None
-        figures = ["-", "-", "-", "-"]
-        if shift is not None:
-            ends = shift.shown
-            figures = [duration(shift.base.value, 3), duration(shift.new.value, 3), signed(ends.value)]
-            figures.append(f"[{signed(ends.low)}, {signed(ends.high)}]")
-        lost, verdict = (_lost(flow.shares.get("lost")), verdict_word(flow)) if first else ("", "")
-        rows.append([*([where] if swept else []), _who(flow), way, *figures, lost, verdict])
-        if first:
-            told.append(f"  flow {flow.label}{' at ' + where if where else ''}: {_rests_on(flow)}")
-    print_table([*(["point"] if swept else []), *heads], rows, console, leading=3 if swept else 2)
-    for line in told:
-        console.print(line, highlight=False)
-    console.print("a wider terminal shows more, --out FILE.html all")
-
-
-def _table(comparison: Comparison) -> Table:
-    """A row per point, flow and main measure."""
-    shown: tuple[str, ...] = ("p50", "p99", "p99.9")
-    if not any(m.shift("p99.9") for flow in comparison.flows for m in flow.measures.values()):
-        shown = shown[:-1]
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for title in ("point", "flow", "", "n"):
-        table.add_column(title)
-    for title in shown:
-        table.add_column(f"{title}: base → new, shift [interval]", no_wrap=True)
-    table.add_column("lost", no_wrap=True)
-    table.add_column("verdict, and what it rests on")
-    for where, flow, way, measure, first in _rows(comparison):
-        cells = [escape(where), escape(_who(flow))] if first else ["", ""]
-        cells += [way, f"{measure.base.n}, {measure.new.n}" if measure else "-"]
-        cells += [_cell(measure.shift(statistic)) if measure else "-" for statistic in shown]
-        cells += [_lost(flow.shares.get("lost")) if first else "", _rests_on(flow) if first else ""]
-        table.add_row(*cells)
-    return table
-
-
-def _rests_on(flow: FlowComparison) -> str:
-    """The verdict, and the very figure that decided it."""
-    colour, deciding = COLOURS[flow.verdict], flow.deciding
-    word, _, rest = verdict_text(flow).partition(": ")
-    if flow.verdict in ("worse", "better") and deciding is not None:
-        rest = shift_text(*deciding)
-    return f"[{colour}]{word}[/]: {escape(rest)}"
-
-
-def _who(flow: FlowComparison) -> str:
-    one, other = flow.base.plan.protocol, flow.new.plan.protocol
-    return f"{flow.label} {one if one == other else f'{one} → {other}'}"
-
-
-def _cell(shift: Shift | None) -> str:
-    if shift is None:
-        return "-"
-    ends = shift.shown
-    text = f"{duration(shift.base.value, 3)} → {duration(shift.new.value, 3)}, {signed(ends.value)}"
-    text = escape(f"{text} [{signed(ends.low)}, {signed(ends.high)}]")
-    colour = COLOURS[shift.verdict] if shift.verdict in ("better", "worse") else ""
-    return f"[{colour}]{text}[/]" if colour else text
-
-
-def _lost(found: ShareShift | None) -> str:
-    return "-" if found is None else f"{found.base_count} → {found.new_count}"

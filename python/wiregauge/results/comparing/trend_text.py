@@ -15,9 +15,9 @@ from wiregauge.measures.comparing.trend_judging import TrendPoint
 from wiregauge.measures.definitions import SHARES
 from wiregauge.measures.definitions.units import count_of, duration, share
 from wiregauge.measures.metrics.judgement import Judgement
+from wiregauge.results.comparing.printing import grouped_lines, print_line, print_list
 from wiregauge.results.comparing.text import (
     COLOURS,
-    MOST_LINES,
     compare_headline,
     error_rates,
     points_of,
@@ -120,20 +120,13 @@ def trend_text(trend: Trend, console: Console) -> None:
         soft_wrap=True,
     )
     console.print(escape(trend_headline(trend)), soft_wrap=True)
-    for k, why in trend.unfit.items():
-        console.print(f"  left out: {escape(trend.names[k])}: {escape(why)}", soft_wrap=True, highlight=False)
-    for line in trend.missing[:MOST_LINES]:
-        console.print(f"  not found: {escape(line)}", soft_wrap=True, highlight=False)
-    if len(trend.missing) > MOST_LINES:
-        console.print(f"  not found: … and {len(trend.missing) - MOST_LINES} more; --json has all")
-    for part in trend.gone[:MOST_LINES]:
-        console.print(f"  not compared: {escape(part.text)}", soft_wrap=True, highlight=False)
-    if len(trend.gone) > MOST_LINES:
-        console.print(f"  not compared: … and {len(trend.gone) - MOST_LINES} more; --json has all")
-    for flow in trend.pair.flows if trend.pair is not None else ():
-        if flow.reason:
-            line = f"  undecided: flow {flow.label}: {flow.reason}"
-            console.print(escape(line), soft_wrap=True, highlight=False)
+    print_list(console, "left out", [f"{trend.names[k]}: {why}" for k, why in trend.unfit.items()])
+    print_list(console, "not found", trend.missing)
+    print_list(console, "not compared", [part.text for part in trend.gone])
+    flows = trend.pair.flows if trend.pair is not None else ()
+    print_list(
+        console, "undecided", grouped_lines((flow.reason, flow.label) for flow in flows if flow.reason)
+    )
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for title in ("figure", "flow", "reference", "newest", "shift", "steps at", "verdict"):
         table.add_column(title, no_wrap=title in ("figure", "verdict"))
@@ -152,8 +145,4 @@ def trend_text(trend: Trend, console: Console) -> None:
             f"[{COLOURS.get(verdict, 'dim')}]{verdict}[/]",
         )
     console.print(table)
-    console.print(
-        f"error rate: {trend_error_rate(trend)}; clock and timestamp errors included",
-        soft_wrap=True,
-        highlight=False,
-    )
+    print_line(console, f"error rate: {trend_error_rate(trend)}; clock and timestamp errors included")
