@@ -6,10 +6,12 @@ import csv
 import hashlib
 import io
 import json
+import math
 import os
 import shutil
 import socket
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -24,7 +26,7 @@ import synthetic
 import wiregauge as wg
 from wiregauge import serve
 from wiregauge.cli.program import app
-from wiregauge.serve import access
+from wiregauge.serve import access, distributions
 from wiregauge.serve.opened import Opened
 from wiregauge.serve.rendering import STATIC, static_file
 
@@ -301,6 +303,59 @@ def test_any_window_holds_exactly_the_values_of_the_records(
         if n:
             assert drawn["least"][k] == own.min() / 1e3  # type: ignore[operator]
             assert drawn["greatest"][k] == own.max() / 1e3  # type: ignore[operator]
+
+
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_the_percentiles_of_any_window_are_those_of_the_records(
+    client: TestClient, folder: Path, data: st.DataObject
+) -> None:
+    flow = data.draw(st.sampled_from([1, 2]))
+    rows = messages(folder, flow).select(
+        t=pl.coalesce("tx_app", "intended", "tx_drv", "rx_app"), value=pl.col("rx_app") - pl.col("tx_app")
+    )
+    begin = data.draw(st.floats(-0.01, 1.0))
+    end = begin + data.draw(st.sampled_from([1e-5, 1e-3, 0.02, 0.3, 5.0]))
+    query = {"f": str(flow), "m": "latency", "t": f"{begin!r},{end!r}"}
+    told = client.get(f"/run/{key_of(client, 'long')}/distribution", params=query).json()
+    inside = rows.filter((pl.col("t") >= round(begin * 1e12)) & (pl.col("t") < round(end * 1e12)))
+    values = [value / 1e3 for value in inside["value"].drop_nulls().sort()]
+    if not values:
+        assert told["flows"] == {}
+        assert told["note"] == "No message of these flows has a value in the window."
+        return
+    found, n = told["flows"][str(flow)], len(values)
+    assert (found["n"], found["least"], found["greatest"]) == (n, values[0], values[-1])
+    assert found["mean"][0] == pytest.approx(sum(values) / n)
+    assert sum(found["counts"]) == n
+    for name, (value, low, high) in found["percentiles"].items():
+        at = math.ceil(Fraction(name[1:]) / 100 * n)
+        assert n >= 299 or name not in ("p99", "p99.9", "p99.99")
+        assert value == values[max(at, 1) - 1]
+        assert low is None or low <= value
+        assert high is None or value <= high
+    assert found["value"][-min(n, 20) :] == values[-20:]
+    assert found["value"][0] == values[0]
+    for above, value in zip(found["above"], found["value"], strict=True):
+        assert value == values[round(n + 0.5 - above * n) - 1]
+
+
+@pytest.mark.parametrize("measure", ["residence", "receive_period", "send_error", "delay_variation"])
+def test_other_measures_have_percentiles_of_a_window_too(client: TestClient, measure: str) -> None:
+    key = key_of(client, "long")
+    query = f"f=2&m={measure}&t=0.2,0.3"
+    drawn = client.get(f"/run/{key}/columns?{query}&columns=100").json()["flows"]["2"]
+    told = client.get(f"/run/{key}/distribution?{query}").json()["flows"]["2"]
+    assert told["n"] == sum(drawn["n"]) > 0
+    assert told["least"] == min(value for value in drawn["least"] if value is not None)
+    assert told["greatest"] == max(value for value in drawn["greatest"] if value is not None)
+
+
+def test_a_window_of_too_many_values_says_so(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(distributions, "MOST_VALUES", 100)
+    told = client.get(f"/run/{key_of(client, 'long')}/distribution?f=1&m=latency").json()
+    assert told["flows"] == {}
+    assert "at most 100: zoom in" in told["note"]
 
 
 def test_a_picture_says_how_many_messages_it_shows(client: TestClient) -> None:

@@ -25,7 +25,7 @@ expect.set_options(timeout=PATIENCE_MS)
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this host: the page is not drawn")
 
 
-class Walk(Struct):
+class Walk(Struct, dict=True):  # playwright keeps what listens there
     """A page of the browser, where the server is, and what went wrong."""
 
     page: Page
@@ -141,6 +141,22 @@ def test_from_the_list_to_a_single_message_and_back(walk: Walk, tmp_path: Path) 
     expect(story).to_be_empty()
     page.go_back()
     expect(story.locator("h2")).to_be_visible()
+
+
+def test_a_window_has_percentiles_of_its_own(walk: Walk) -> None:
+    page = walk.page
+    page.goto(walk.base)
+    run = page.get_by_role("link", name="one", exact=True).get_attribute("href")
+    page.goto(page.evaluate("place => new URL(place, location).href", f"{run}/zoom?t=0.1,0.2"))
+    page.locator("summary", has_text="Percentiles of the window").click()
+    spread = page.get_by_role("region", name="Percentiles of")
+    expect(spread.locator("tbody tr")).not_to_have_count(0)
+    expect(page.locator(".pair canvas")).to_have_count(2)
+    expect(page.locator(".pair + .note")).to_contain_text("From all")
+    assert "p=latency" in page.url or "p=rtt" in page.url
+    page.reload()
+    expect(spread.locator("tbody tr")).not_to_have_count(0)
+    expect(page.locator(".pair canvas")).to_have_count(2)
 
 
 def test_the_keyboard_alone_suffices(walk: Walk) -> None:
@@ -334,6 +350,8 @@ def test_everybody_can_use_the_pages(served: tuple[str, Path], width: int, schem
         ):
             page.goto(page.evaluate("place => new URL(place, location).href", place))
             if place and place.endswith("/zoom"):
+                page.locator("summary", has_text="Percentiles of the window").click()
+                expect(page.locator(".pair canvas")).to_have_count(2)
                 page.locator(".worst button").first.click()
                 expect(page.locator("#story h2")).to_be_visible()
             if place == live:

@@ -19,6 +19,7 @@ from wiregauge.records import RunDirectoryError
 from wiregauge.records.lock import is_locked
 from wiregauge.serve.access import Access
 from wiregauge.serve.comparisons import compare_page, compared_page
+from wiregauge.serve.distributions import distribution
 from wiregauge.serve.index import Index, Listed
 from wiregauge.serve.live import live_now, live_page, stop
 from wiregauge.serve.messages import columns, message, messages_page, picture
@@ -67,6 +68,7 @@ class Server:
             Route("/run/{key}/stop", self._stop, methods=["POST"]),
             Route("/run/{key}/zoom", self._of_run(self._messages)),
             Route("/run/{key}/columns", self._of_run(columns)),
+            Route("/run/{key}/distribution", self._of_run(distribution)),
             Route("/run/{key}/message", self._of_run(message)),
             Route("/run/{key}/picture.{kind}", self._of_run(picture)),
             Route("/run/{key}/notes", self._write_note, methods=["POST"]),

@@ -320,7 +320,7 @@ def window(
     finest = pyramid[0]
     near = np.flatnonzero((finest.end >= begin) & (finest.begin < end))
     if int(finest.count[near].sum()) <= 2 * most:
-        single = [values.single() for values in _elements(near, finest, begin, end, read) if len(values)]
+        single = [values.single() for values in elements(finest, span, read)]
         if not single:
             return _no_columns()
         each = chain(single)
@@ -352,6 +352,13 @@ def window(
         return _no_columns()
     pieces_of = chain(found)
     return _columns(pieces_of, name, _column_of(pieces_of.begin, begin, shown, most))
+
+
+def elements(finest: Blocks, span: tuple[int, int], read: Callable[[int, int], Values]) -> Iterator[Values]:
+    """The elements with an instant in [span[0], span[1]), in parts, as they are stored; `read` as for `window`."""
+    begin, end = span
+    near = np.flatnonzero((finest.end >= begin) & (finest.begin < end))
+    yield from (values for values in _elements(near, finest, begin, end, read) if len(values))
 
 
 def _column_of(at: Integers, begin: int, shown: float, most: int) -> Integers:

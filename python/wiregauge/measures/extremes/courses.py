@@ -33,7 +33,7 @@ from wiregauge.measures.metrics.flow_plan import FlowPlan, RunPlan
 from wiregauge.measures.metrics.judgement import FlowResult, Judgement
 from wiregauge.measures.metrics.recorded import Recorded, open_recorded
 from wiregauge.measures.metrics.series import clock_shift
-from wiregauge.stats.pyramid import Blocks, Values, levels, window
+from wiregauge.stats.pyramid import Blocks, Values, elements, levels, window
 
 __all__ = ["Course", "CourseShape", "Courses", "courses", "measures_of"]
 
@@ -117,10 +117,7 @@ class Course:
 
     def columns(self, most: int, begin: float | None = None, end: float | None = None) -> CourseShape:
         """Messages sent from `begin` to before `end` (s; without them all), in at most `most` columns of equal time."""
-        finest = self._levels[0]
-        first = int(finest.begin.min()) if begin is None else round(begin * PS_PER_S)
-        past = int(finest.end.max()) + 1 if end is None else round(end * PS_PER_S)
-        found = window(self._levels, self._of, (first, past), max(most, 1), self._read)
+        found = window(self._levels, self._of, self._span(begin, end), max(most, 1), self._read)
         has = found.n > 0
 
         def value(column: Integers) -> Floats:
@@ -145,6 +142,26 @@ class Course:
             least_at,
             greatest_at,
         )
+
+    def values(self, begin: float | None = None, end: float | None = None) -> Floats:
+        """The value of every message sent from `begin` to before `end` (s; without them all) that has one, ns.
+
+        They are in the order of sending, and read from the messages: `columns(1)` tells how many there are.
+        """
+        parts = [np.zeros((2, 0))]
+        for found in elements(self._levels[0], self._span(begin, end), self._read):
+            value, known = found.of[self._of]
+            has = slice(None) if known is None else known
+            parts.append(
+                np.stack([found.at[has].astype(np.float64), self._ns_of(value[has].astype(np.float64))])
+            )
+        at, ns = np.concatenate(parts, axis=1)
+        return np.asarray(ns[np.argsort(at, kind="stable")])
+
+    def _span(self, begin: float | None, end: float | None) -> tuple[int, int]:
+        finest = self._levels[0]
+        first = int(finest.begin.min()) if begin is None else round(begin * PS_PER_S)
+        return first, int(finest.end.max()) + 1 if end is None else round(end * PS_PER_S)
 
 
 def measures_of(flow: FlowPlan) -> tuple[str, ...]:

@@ -8,7 +8,7 @@
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const SHAPES = ["circle", "square", "diamond", "triangle"];
-  const HEIGHT = 240, MOST_ROWS = 400, WORST = 5;
+  const HEIGHT = 240, MOST_ROWS = 400, WORST = 5, NONE = 0.7;
 
   // -- the view is the address --------------------------------------------------------------------------------
   const read = () => {
@@ -23,6 +23,7 @@
       measures: list("m", about.drawn, titles),
       t: window.length === 2 && window[0] < window[1] ? window : null,
       log: given.get("y") === "log",
+      spread: list("p", [], titles),
       told: given.get("at") ? { flow: given.get("of"), measure: given.get("by"), at: given.get("at") } : null,
     };
   };
@@ -31,6 +32,7 @@
     const given = new URLSearchParams({ run: about.run, f: view.flows.join(","), m: view.measures.join(",") });
     if (view.t) given.set("t", view.t.join(","));
     if (view.log) given.set("y", "log");
+    if (view.spread.length) given.set("p", view.spread.join(","));
     for (const [name, value] of Object.entries(more)) given.set(name, value);
     return `?${given}`;
   };
@@ -100,7 +102,8 @@
       this.rows.setAttribute("aria-label", `Table of ${title.title}`);
       this.table = make("details", { class: "fold" }, make("summary", { textContent: "The picture as a table" }), this.rows);
       this.table.addEventListener("toggle", () => this.tabulate());
-      this.figure = make("figure", { class: "view" }, make("h2", { id: name, textContent: title.title }), this.canvas, this.readout, this.worst, this.note, this.table);
+      this.spread = new Distribution(measure, title.title);
+      this.figure = make("figure", { class: "view" }, make("h2", { id: name, textContent: title.title }), this.canvas, this.readout, this.worst, this.note, this.spread.place, this.table);
       this.canvas.addEventListener("keydown", (event) => this.key(event));
       this.data = null;
       this.marked = -1;
@@ -108,6 +111,7 @@
     }
 
     async load() {
+      this.spread.load();
       const asked = address({ m: this.measure, columns: Math.max(Math.round(this.canvas.clientWidth - 70), 100) });
       if (asked === this.asked) return this.draw();
       this.asked = asked;
@@ -308,13 +312,103 @@
       const rows = this.shown.flatMap(([key, one]) => one.n.map((n, k) => [
         flows.get(key).label, one.begin[k], one.end[k], one.messages[k], one.lost[k], one.unknown[k], n ? time(one.least[k]) : "–", n ? time(one.greatest[k]) : "–", n ? one.greatest_at[k] : "–",
       ]));
-      const table = make("table", { class: "data dense" },
-        make("thead", {}, make("tr", {}, ...heads.map((text, k) => make("th", { textContent: text, class: k ? "" : "text", scope: "col" })))),
-        make("tbody", {}, ...rows.slice(0, MOST_ROWS).map((row) => make("tr", {}, ...row.map((cell, k) => make("td", { textContent: cell, class: k ? "" : "text" }))))));
+      const table = tableOf(heads, rows.slice(0, MOST_ROWS));
       const more = rows.length > MOST_ROWS ? [make("p", { class: "note", textContent: `The first ${MOST_ROWS} of ${rows.length} rows; the CSV file has all.` })] : [];
       this.rows.replaceChildren(table, ...more);
     }
   }
+
+  // -- the distribution of a window: percentiles up to the greatest value, and how many values lie where -----------
+  class Distribution {
+    constructor(measure, title) {
+      this.measure = measure;
+      this.curve = make("div", { class: "canvas" });
+      this.density = make("div", { class: "canvas" });
+      this.note = make("p", { class: "note", role: "status" });
+      this.rows = make("div", { class: "scroll", tabIndex: 0, role: "region" });
+      this.rows.setAttribute("aria-label", `Percentiles of ${title} in the window`);
+      this.place = make("details", { class: "fold", open: view.spread.includes(measure) },
+        make("summary", { textContent: "Percentiles of the window" }),
+        make("div", { class: "pair" }, this.curve, this.density), this.note, this.rows);
+      this.place.addEventListener("toggle", () => {
+        const others = view.spread.filter((one) => one !== measure);
+        view.spread = this.place.open ? [...others, measure] : others;
+        history.replaceState(null, "", state());
+        this.load();
+      });
+    }
+
+    async load() {
+      if (!this.place.open) return;
+      const asked = address({ m: this.measure });
+      if (asked === this.asked) return this.draw();
+      this.asked = asked;
+      this.abort?.abort();
+      this.abort = new AbortController();
+      this.note.textContent = "The values of the window are read…";
+      try {
+        const answer = await fetch(`${page.dataset.distribution}${asked}`, { signal: this.abort.signal });
+        const said = await answer.json();
+        if (!answer.ok) throw new Error(said.error);
+        this.data = said;
+      } catch (error) {
+        if (error.name === "AbortError") return;
+        this.asked = "";
+        this.data = { flows: {}, note: `Nothing is drawn: ${error.message}` };
+      }
+      this.draw();
+    }
+
+    draw() {
+      this.curves?.forEach((plot) => plot.destroy());
+      this.curves = [];
+      if (!this.data) return;
+      this.note.textContent = this.data.note;
+      const drawn = Object.entries(this.data.flows).filter(([key]) => view.flows.includes(key));
+      this.tabulate(drawn);
+      if (!drawn.length) return;
+      const greatest = Math.max(...drawn.map(([, one]) => one.greatest)), [size, unit] = unitOf(greatest);
+      const scaled = (values) => values.map((value) => value / size);
+      // Percentiles against the share above, so that each nine of the tail has the same room.
+      this.curves.push(lines(this.curve, drawn.map(([key, one]) => ({ key, x: one.above.map((part) => -Math.log10(part)), y: scaled(one.value) })),
+        { x: "percentile", y: unit, log: view.log, ticks: (at) => `${Number((100 * (1 - 10 ** -at)).toPrecision(Math.max(2, Math.ceil(at) + 1)))} %`, whole: true }));
+      // The last count once more: a step goes from each edge to the next. A logarithm has no zero: none is below one.
+      this.curves.push(lines(this.density, drawn.map(([key, one]) => ({ key, x: scaled(this.data.edges), y: [...one.counts, one.counts.at(-1)].map((n) => n || NONE) })), { x: unit, y: "values", log: true, steps: true }));
+    }
+
+    tabulate(drawn) {
+      const names = ["p1", "p50", "p90", "p99", "p99.9", "p99.99"].filter((name) => drawn.some(([, one]) => one.percentiles[name]));
+      const cell = (value, low, high) => value === undefined ? "–" : `${time(value)}${low === undefined ? "" : ` [${low === null ? "–" : time(low)}, ${high === null ? "–" : time(high)}]`}`;
+      const rows = drawn.map(([key, one]) => [flows.get(key).label, spanned(one.n), time(one.least), ...names.map((name) => cell(...(one.percentiles[name] || []))), time(one.greatest), one.mean[1] === null ? time(one.mean[0]) : `${time(one.mean[0])} ± ${time(one.mean[1])}`]);
+      const heads = ["flow", "n", "least", ...names, "greatest", "mean"];
+      this.rows.replaceChildren(...(rows.length ? [tableOf(heads, rows)] : []));
+    }
+  }
+
+  const lines = (place, series, axes) => {
+    const all = [...new Set(series.flatMap((one) => one.x))].sort((a, b) => a - b);
+    const aligned = series.map((one) => { const of = new Map(one.x.map((x, k) => [x, one.y[k]])); return all.map((x) => of.get(x)); });
+    const axis = { stroke: style("--soft"), grid: { stroke: style("--row"), width: 1 }, ticks: { stroke: style("--line"), width: 1 }, font: "12px system-ui, sans-serif", labelSize: 18 };
+    const plot = new uPlot({
+      width: Math.max(place.clientWidth, 200), height: HEIGHT, legend: { show: false },
+      cursor: { drag: { x: false, y: false } },
+      scales: { x: { time: false }, y: { distr: axes.log && aligned.every((y) => y.every((value) => value === null || value === undefined || value > 0)) ? 3 : 1 } },
+      axes: [
+        { ...axis, label: axes.x, size: 32, values: (_, splits) => splits.map((at) => axes.ticks ? axes.ticks(at) : String(Number(at.toPrecision(6)))), incrs: axes.whole ? [1, 2, 4] : undefined },
+        { ...axis, label: axes.y, size: 56, values: (_, splits) => splits.map((at) => at === null || (axes.steps && at < 1) ? "" : String(Number(at.toPrecision(5)))) },
+      ],
+      series: [{}, ...series.map((one) => {
+        const colour = flows.get(one.key).colour, shown = dark.matches ? `color-mix(in srgb, ${colour} 72%, white)` : colour;
+        return { stroke: shown, width: 1.5, spanGaps: !axes.steps, points: { show: false }, ...(axes.steps ? { paths: uPlot.paths.stepped({ align: 1 }) } : {}) };
+      })],
+    }, [all, ...aligned], place);
+    plot.root.querySelector("canvas").setAttribute("aria-hidden", "true");
+    return plot;
+  };
+
+  const tableOf = (heads, rows) => make("table", { class: "data dense" },
+    make("thead", {}, make("tr", {}, ...heads.map((text, k) => make("th", { textContent: text, class: k ? "" : "text", scope: "col" })))),
+    make("tbody", {}, ...rows.map((row) => make("tr", {}, ...row.map((cell, k) => make("td", { textContent: cell, class: k ? "" : "text" }))))));
 
   const dot = (ctx, shape, x, y, r) => {
     ctx.beginPath();

@@ -1,0 +1,104 @@
+"""The distribution of a measure over a window: its figures, and every percentile and density for the page to draw."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+from starlette.requests import Request
+from starlette.responses import Response
+
+from wiregauge.measures.definitions.units import count_of
+from wiregauge.measures.metrics.summarise import summarise
+from wiregauge.serve.index import Listed
+from wiregauge.serve.opened import Opened, flow_key
+from wiregauge.serve.views import View, view_of
+
+__all__ = ["distribution"]
+
+MOST_VALUES: Final = 2_000_000
+"""Values that an answer is computed from; more take seconds to read."""
+_RANKS: Final = 240
+_GREATEST: Final = 20
+"""Greatest values, each of which is in the curve."""
+_FEWEST_BINS: Final = 20
+_MOST_BINS: Final = 200
+_PERCENTILES: Final = ("p1", "p50", "p90", "p99", "p99.9", "p99.99")
+
+Floats = NDArray[np.float64]
+
+
+def distribution(request: Request, _listed: Listed, opened: Opened) -> Response:
+    """The distribution of one measure of a view as JSON; times in ns."""
+    view = view_of(opened, request.query_params)
+    return Response(msgspec.json.encode(_of_view(opened, view)), media_type="application/json")
+
+
+def _of_view(opened: Opened, view: View) -> Mapping[str, Any]:
+    measure, values = view.measures[0], {}
+    with opened.reading:
+        courses = opened.courses(view.run)
+        found = {flow_key(flow): course for flow in view.flows if (course := courses.of(flow, measure))}
+        count = sum(course.columns(1, view.begin, view.end).values for course in found.values())
+        if count > MOST_VALUES:
+            note = (
+                f"The window has {count_of(count, 'value')}. Percentiles are computed from at most {MOST_VALUES}: "
+                "zoom in; the report has those of the whole run."
+            )
+            return {"measure": measure, "note": note, "flows": {}}
+        values = {key: course.values(view.begin, view.end) for key, course in found.items()}
+    filled = {key: of for key, of in values.items() if len(of)}
+    if not filled:
+        return {
+            "measure": measure,
+            "note": "No message of these flows has a value in the window.",
+            "flows": {},
+        }
+    note = (
+        f"From all {count_of(count, 'value')} of the window. Intervals are 95 % each, of chance; the errors of clocks "
+        "and timestamps are in the report. A percentile that n does not support is left out."
+    )
+    edges = _edges(list(filled.values()))
+    return {
+        "measure": measure,
+        "note": note,
+        "edges": edges.tolist(),
+        "flows": {key: _of_flow(measure, of, edges) for key, of in filled.items()},
+    }
+
+
+def _of_flow(measure: str, values: Floats, edges: Floats) -> Mapping[str, Any]:
+    summary = summarise(measure, [values], {}, clock_ns=0.0, timestamp_ns=0.0)
+    half = summary.uncertainty.sampling if summary.uncertainty is not None else None
+    ascending = np.sort(values)
+    ranks = _ranks(len(values))
+    return {
+        "n": len(values),
+        "least": float(ascending[0]),
+        "greatest": float(ascending[-1]),
+        "mean": [summary.mean, None if half is None else half],
+        "percentiles": {
+            name: [one.value, one.low, one.high]
+            for name in _PERCENTILES
+            if (one := summary.percentiles.get(name)) is not None and one.value is not None
+        },
+        "above": ((len(values) - ranks + 0.5) / len(values)).tolist(),
+        "value": ascending[ranks - 1].tolist(),
+        "counts": np.histogram(values, edges)[0].tolist(),
+    }
+
+
+def _edges(values: Sequence[Floats]) -> Floats:
+    """The edges of the bins of all flows, as many as Rice's rule gives the flow with the most values."""
+    least, greatest = min(float(of.min()) for of in values), max(float(of.max()) for of in values)
+    bins = int(np.clip(2 * np.cbrt(max(map(len, values))), _FEWEST_BINS, _MOST_BINS))
+    return np.linspace(least, greatest if greatest > least else least + 1.0, bins + 1)
+
+
+def _ranks(n: int) -> NDArray[np.int64]:
+    """Ranks to draw, from 1: spaced evenly in the logarithm of how many values are above, and each of the greatest."""
+    above = np.unique(np.round(np.geomspace(1, n, _RANKS)).astype(np.int64))
+    return np.unique(np.concatenate([n + 1 - above, np.arange(max(1, n - _GREATEST + 1), n + 1), [1]]))
