@@ -14,7 +14,10 @@ import synthetic
 import wiregauge as wg
 from test_export import RECIPE, ROOT, as_table
 from wiregauge.export import Choice, histograms, tables, write
+from wiregauge.export.paper import paper_table
+from wiregauge.measures.metrics.quantity import Quantity
 from wiregauge.measures.metrics.recorded import open_recorded
+from wiregauge.records.notes import change_notes
 from wiregauge.results import judge
 
 
@@ -129,3 +132,34 @@ def test_sketches_are_the_series_of_runs_too_big_to_read(multicast: Path, tmp_pa
             assert int(rows[-1][2]) == len(values)
             for value, _, count, *_ in rows:
                 assert values[int(count) - 1] == pytest.approx(float(value), rel=2e-3, abs=1)
+
+
+def test_notes_are_a_table(tmp_path: Path) -> None:
+    place = tmp_path / "r"
+    wg.simulate(ROOT / "examples" / "first.xml", place)
+    write(place, "csv", tmp_path / "none.csv", "notes")
+    assert (tmp_path / "none.csv").read_text() == "run,flow,to,at_s,text,written\n"
+    change_notes(place, lambda notes: notes.added("route changed here", run=0, flow=10, at_s=0.25))
+    change_notes(place, lambda notes: notes.added("=1+1"))
+    change_notes(place, lambda notes: notes.added("of another run", run=3))
+    for to in ("parquet", "arrow", "csv"):
+        write(place, to, tmp_path / to, "notes", Choice(run=0, flow="10"))
+        table = as_table(tmp_path / to, to)
+        assert table["text"].to_list() == ["route changed here", "=1+1"]
+        assert table["at_s"].cast(pl.Float64).to_list() == [0.25, None]
+    write(place, "csv", tmp_path / "safe.csv", "notes", Choice(no_formulas=True))
+    assert "'=1+1" in (tmp_path / "safe.csv").read_text()
+    assert wg.open(place).notes["text"].to_list() == ["route changed here", "=1+1", "of another run"]
+
+
+def test_a_table_of_chosen_columns_is_that_of_the_paper(multicast: Path) -> None:
+    run = wg.open(multicast)
+    table = run.table(["flow", "to", "sent", "latency.p50"])
+    made = paper_table([("r", run.judgement)], ["flow", "to", "sent", "latency.p50"])
+    assert table.columns == ["flow", "to", "sent", "latency.p50"]
+    assert table.height == len(made.rows) > 1
+    assert table["latency.p50"].to_list() == [
+        row[3].value for row in made.raw if isinstance(row[3], Quantity)
+    ]
+    with pytest.raises(wg.WiregaugeError, match="latancy"):
+        run.table(["flow", "latancy.p50"])

@@ -34,7 +34,8 @@ def export(
         str | None,
         typer.Option(
             metavar="PART",
-            help="measures, messages, passages, records, series (all values of a measure), sketches (its histogram).",
+            help="measures, messages, passages, records, series (all values of a measure), sketches (its histogram), "
+            "notes.",
             show_default="measures; series for hlog and hgrm",
         ),
     ] = None,

@@ -11,7 +11,7 @@ from wiregauge.files import nearest
 from wiregauge.measures import SERIES, FlowResult, Judgement, RunResult
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, FlowPlan, RunPlan
 
-What = Literal["records", "messages", "passages", "sketches", "measures", "series"]
+What = Literal["records", "messages", "passages", "sketches", "measures", "series", "notes"]
 WHATS: tuple[str, ...] = get_args(What)
 
 

@@ -22,6 +22,7 @@ from wiregauge.measures.metrics.flow_plan import CampaignPlan, RunPlan
 from wiregauge.measures.metrics.quantity import Quantity
 from wiregauge.measures.metrics.recorded import TABLE_SCHEMAS, TIMES, WIRE_TIMES, Recorded
 from wiregauge.measures.quantities import flow_quantities
+from wiregauge.records.notes import Note, read_notes
 
 SCHEMA = 2
 
@@ -193,6 +194,29 @@ def sketches(directory: Recorded, choice: Choice) -> pl.LazyFrame:
             )
         )
     return _together(parts, "sketches")
+
+
+def notes(directory: Recorded, choice: Choice) -> pl.LazyFrame:
+    """A row per note that people put on the run directory, as `notes.json` has them; those on all runs with each."""
+    found = [
+        note
+        for note in read_notes(directory.path).notes
+        if (choice.run is None or note.run in (None, choice.run)) and _is_of(note, choice.flow)
+    ]
+    columns = {
+        "run": pl.Int64,
+        "flow": pl.Int64,
+        "to": pl.String,
+        "at_s": pl.Float64,
+        "text": pl.String,
+        "written": pl.String,
+    }
+    return pl.LazyFrame([{name: getattr(note, name) for name in columns} for note in found], schema=columns)
+
+
+def _is_of(note: Note, flow: str | None) -> bool:
+    named = {None, str(note.flow), f"{note.flow} to {note.to}"}
+    return note.flow is None or flow in named
 
 
 def measures(judgement: Judgement, choice: Choice) -> pl.LazyFrame:

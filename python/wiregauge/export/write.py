@@ -53,8 +53,8 @@ class _Source(Struct, dict=True):
         """The rows in pieces, at least one."""
         if self.what in _IN_PIECES:
             yield from tables.pieces(self.what, self.directory, self.choice)
-        elif self.what == "sketches":
-            yield tables.sketches(self.directory, self.choice)
+        elif self.what in _WHOLE:
+            yield _WHOLE[self.what](self.directory, self.choice)
         else:
             made = tables.series if self.what == "series" else tables.measures
             yield made(self.judgement, self.choice)
@@ -166,8 +166,9 @@ class _Format(Struct, frozen=True):
     measured: bool = True
 
 
-_TABLES = ("measures", "messages", "passages", "records", "series", "sketches")
-_STORED = ("records", "messages", "passages", "sketches")
+_WHOLE = {"sketches": tables.sketches, "notes": tables.notes}
+_TABLES = ("measures", "messages", "passages", "records", "series", "sketches", "notes")
+_STORED = ("records", "messages", "passages", "sketches", "notes")
 FORMATS: dict[str, _Format] = {
     "parquet": _Format("Apache Parquet", _TABLES, _parquet, binary=True),
     "arrow": _Format("Apache Arrow IPC file", _TABLES, _arrow, binary=True),
@@ -192,7 +193,7 @@ def write(
     choice = choice or Choice()
     form = _format(to, what)
     source = _Source(place, what or form.whats[0], choice)
-    if choice.measure is not None and (source.what in _STORED[:3] or not form.measured):
+    if choice.measure is not None and (source.what in (*_IN_PIECES, "notes") or not form.measured):
         carries = "the verdict" if not form.measured else source.what
         raise ExportError(f"--measure has no effect with {carries}; leave it out")
     if to == "json" and source.what == "measures" and (choice.flow or choice.measure):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from html import escape
 from os import PathLike
@@ -13,6 +13,7 @@ import polars as pl
 
 from wiregauge import results
 from wiregauge.export import Choice, tables, write
+from wiregauge.export.paper import paper_table
 from wiregauge.measures import DEFINITIONS, SERIES, Judgement
 from wiregauge.measures.metrics.flow_plan import CampaignPlan
 from wiregauge.measures.metrics.quantity import Quantity
@@ -299,10 +300,24 @@ class Run:
         with in_one_class():
             return tables.sketches(self._directory, self._choice(run, flow))
 
-    def table(self) -> pl.DataFrame:
-        """Every figure of every run, flow and measure, a row each (docs/reference/export.md, measures)."""
+    def table(self, columns: Sequence[str] = ()) -> pl.DataFrame:
+        """Every figure of every run, flow and measure, a row each (docs/reference/export.md, measures).
+
+        With columns, such as `["flow", "sent", "latency.p99"]`, a row for each flow and point, repeats pooled: the
+        table that `wiregauge table --columns` prints, unrounded, in the units of the export.
+        """
         with in_one_class():
-            return tables.measures(self.judgement, Choice()).collect()
+            if not columns:
+                return tables.measures(self.judgement, Choice()).collect()
+            made = paper_table([(str(self._path), self.judgement)], columns)
+        rows = [[one.value if isinstance(one, Quantity) else one for one in row] for row in made.raw]
+        return pl.DataFrame(rows, schema=list(made.columns), orient="row", infer_schema_length=None)
+
+    @property
+    def notes(self) -> pl.DataFrame:
+        """The notes that people put on the run directory, a row each (docs/reference/export.md, notes)."""
+        with in_one_class():
+            return tables.notes(self._directory, Choice()).collect()
 
     def export(
         self,
