@@ -25,6 +25,7 @@ pub mod passive;
 pub mod pcapng;
 mod printable;
 mod read;
+mod redundancy;
 pub mod streams;
 pub mod taps;
 mod timestamps;

@@ -46,8 +46,8 @@ class OnePlaceError(CaptureError):
 class Comparison(Struct, frozen=True):
     """Options for matching arbitrary traffic before and after a device.
 
-    `asked` compares even if the captures contain our messages. `ignored` are fields that the device changes:
-    vlan, pcp, ttl, dscp, r-tag, mac. `longest_ns` is the greatest residence time; None: twice the greatest among frames
+    `asked` compares even if the captures contain our messages. `ignored` are fields that the device changes, by their
+    names in `--ignore`. `longest_ns` is the greatest residence time; None: twice the greatest among frames
     of unique content. `offset_ns` is the second clock minus the first, within `agree_ns`.
     `in_order`: no frame overtakes another of its flow.
     """
@@ -202,7 +202,7 @@ class Captures(Bench):
         sources: Mapping[str, str],
         started: str,
     ) -> None:
-        self.traits = Traits(tapped=True, one_clock=len(captured.files) == 1)
+        self.traits = Traits(tapped=True, one_clock=_clocks(captured, taken)[1] == "one-capture")
         self._captured = captured
         self._taken = taken
         self._segments = segments
@@ -308,13 +308,16 @@ def _entry(captured: Captured, taken: Mapping[str, Any], started: str) -> RunEnt
 
 def _clocks(captured: Captured, taken: Mapping[str, Any]) -> tuple[bool, str, float]:
     """Whether the clocks of the taps are comparable, the evidence, and their greatest difference, ns."""
+    matched = taken.get("passive")
+    if matched is not None and not matched["offset_is_said"]:
+        # An offset estimated from one direction does not make clocks comparable.
+        within = matched["offset_uncertainty_ps"]
+        return within is not None, "two-way-traffic", (within or 0) / 1000
     if len(captured.files) == 1:
         return True, "one-capture", captured.agree_ns or 0.0
     if captured.agree_ns is not None:
         return True, "stated", captured.agree_ns
-    # An offset estimated from one direction does not make clocks comparable.
-    within = taken["passive"]["offset_uncertainty_ps"] if "passive" in taken else None
-    return within is not None, "two-way-traffic", (within or 0) / 1000
+    return False, "", 0.0
 
 
 def _enter_unrelated(entry: RunEntry, captured: Captured, taken: Mapping[str, Any]) -> None:

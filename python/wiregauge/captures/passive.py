@@ -41,5 +41,5 @@ def _clocks(compared: Mapping[str, Any]) -> tuple[str, str]:
         return offset, f"within {us(uncertainty)} us, as given"
     return (
         offset,
-        f"within {us(uncertainty)} us, as no frame of either direction left before it came; without drift",
+        f"within {us(uncertainty)} us, as no frame of either direction left before it came",
     )

@@ -38,6 +38,9 @@ class Ignored(StrEnum):
     TTL = "ttl"
     DSCP = "dscp"
     R_TAG = "r-tag"
+    HSR_TAG = "hsr-tag"
+    PRP_TRAILER = "prp-trailer"
+    PTP_CORRECTION = "ptp-correction"
     MAC = "mac"
 
 
@@ -122,7 +125,7 @@ def import_captures(
         str | None,
         typer.Option(
             metavar="FIELD[,FIELD...]",
-            help="Matching frames: what the device changes, of vlan, pcp, ttl, dscp, r-tag, mac.",
+            help=f"Matching frames: what the device changes, of {', '.join(Ignored)}.",
             show_default=False,
         ),
     ] = None,

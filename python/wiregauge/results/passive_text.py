@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from wiregauge.measures.definitions.units import count_of
+from wiregauge.measures.validity.clock_relation import related
 from wiregauge.measures.validity.matched import contradictions, outside, unfounded, window
 
 __all__ = ["count", "sentences", "spread", "told", "us", "varies", "window"]
@@ -50,6 +51,7 @@ def sentences(compared: Mapping[str, Any]) -> list[str]:
             f"device keeps them: recurring content was looked for within {us(borrowed[0]['recurring_ps'])} us "
             "(--max-residence says another)"
         )
+    found += related(compared)[1]
     found += [f"{each.seen}: {each.cause}" for each in (outside(compared),) if each is not None]
     found += contradictions(compared)
     count, frames = compared["uncrossed_all"]

@@ -4,63 +4,15 @@
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_128;
 use wg_frame::ethernet::MIN_FRAME_LEN_WITHOUT_FCS;
-use wg_frame::{rtag, vlan};
+
+use super::ignored::{Field, Header, Ignored, TAGS};
+use crate::redundancy::{PRP_TRAILER_LEN, trailer};
 
 const MACS: usize = 12;
 /// Greatest number of tags that are skipped; more are implausible.
 const MOST_TAGS: usize = 4;
-
-/// Fields that a device between the captures changes, and that are therefore not compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Field {
-    /// VLAN tags, which it inserts, removes or rewrites (IEEE Std 802.1Q, 9.3).
-    Vlan,
-    /// Priority and drop eligibility in a VLAN tag.
-    Pcp,
-    /// Time to live of IPv4 with the header's checksum, or hop limit of IPv6: a router counts it down (RFC 1812,
-    /// 5.3.1).
-    Ttl,
-    /// Differentiated services code point (RFC 2474) with the checksum of an IPv4 header.
-    Dscp,
-    /// Redundancy tag (IEEE Std 802.1CB, 7.8).
-    RTag,
-    /// Source and destination MAC address, which a router rewrites.
-    Mac,
-}
-
-/// The fields that are not compared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Ignored {
-    vlan: bool,
-    pcp: bool,
-    ttl: bool,
-    dscp: bool,
-    r_tag: bool,
-    mac: bool,
-}
-
-impl Ignored {
-    pub(super) fn of(fields: &[Field]) -> Self {
-        let has = |field| fields.contains(&field);
-        Self {
-            vlan: has(Field::Vlan),
-            pcp: has(Field::Pcp),
-            ttl: has(Field::Ttl),
-            dscp: has(Field::Dscp),
-            r_tag: has(Field::RTag),
-            mac: has(Field::Mac),
-        }
-    }
-
-    /// Greatest number of bytes that only one side of the device may have.
-    fn removed(self) -> usize {
-        2 * vlan::TAG_LEN * usize::from(self.vlan) + rtag::TAG_LEN * usize::from(self.r_tag)
-    }
-}
 
 /// The compared content of a frame, with the offsets of its parts.
 #[derive(Debug, Default)]
@@ -77,34 +29,31 @@ pub(super) struct Content {
 
 impl Content {
     /// Takes a frame of `length` bytes without FCS, of which `kept` were captured.
-    pub(super) fn take(&mut self, kept: &[u8], length: usize, ignored: Ignored) {
+    pub(super) fn take(&mut self, kept: &[u8], length: usize, ignored: &Ignored) {
         self.bytes.clear();
         (self.kind, self.vlan, self.payload, self.length) = (0, None, 0, length);
         let Some((macs, mut rest)) = kept.split_at_checked(MACS) else {
             self.bytes.extend_from_slice(kept);
             return;
         };
-        if ignored.mac {
+        if ignored.has(Field::Mac) {
             self.bytes.extend_from_slice(&[0; MACS]);
         } else {
             self.bytes.extend_from_slice(macs);
         }
         for _ in 0..MOST_TAGS {
-            let Some(kind) = be16(rest, 0) else { break };
-            let (size, is_left_out) = match kind {
-                0x8100 | 0x88a8 | 0x9100 => (vlan::TAG_LEN, ignored.vlan),
-                0xf1c1 => (rtag::TAG_LEN, ignored.r_tag),
-                _ => break,
+            let Some(found) = be16(rest, 0).and_then(|kind| TAGS.iter().find(|tag| tag.kind == kind)) else {
+                break;
             };
-            let Some((tag, behind)) = rest.split_at_checked(size) else { break };
-            if is_left_out {
-                self.length -= size;
+            let Some((tag, behind)) = rest.split_at_checked(found.length) else { break };
+            if ignored.has(found.field) {
+                self.length -= found.length;
             } else {
                 let at = self.bytes.len();
                 self.bytes.extend_from_slice(tag);
-                if size == vlan::TAG_LEN {
+                if found.field == Field::Vlan {
                     self.vlan = self.vlan.or(be16(tag, 2).map(|control| control & 0x0fff));
-                    if ignored.pcp {
+                    if ignored.has(Field::Pcp) {
                         self.bytes[at + 2] &= 0x0f;
                     }
                 }
@@ -112,47 +61,64 @@ impl Content {
             rest = behind;
         }
         self.kind = be16(rest, 0).unwrap_or_default();
+        let inner = kept.len() - rest.len() + 2;
+        if ignored.has(Field::PrpTrailer) && kept.len() == length && trailer(kept, inner).is_some() {
+            rest = &rest[..rest.len() - PRP_TRAILER_LEN];
+            self.length -= PRP_TRAILER_LEN;
+        }
         let at = self.bytes.len() + 2;
         self.bytes.extend_from_slice(rest);
         self.payload = at.min(self.bytes.len());
-        let packet = self.bytes.get_mut(at..).unwrap_or_default();
+        self.mask(ignored);
+    }
+
+    /// Masks what the device changes in the innermost packet.
+    fn mask(&mut self, ignored: &Ignored) {
+        let packet = self.bytes.get_mut(self.payload..).unwrap_or_default();
         match self.kind {
             0x0800 => {
-                mask(packet, ignored.dscp, 1, 0x03);
-                mask(packet, ignored.ttl, 8, 0);
-                mask(packet, ignored.ttl || ignored.dscp, 10, 0);
-                mask(packet, ignored.ttl || ignored.dscp, 11, 0);
+                ignored.mask(Header::Ipv4, packet);
+                // Later fragments have no header of UDP.
+                let is_first = be16(packet, 6).is_some_and(|fragment| fragment & 0x1fff == 0);
+                let header = packet.first().map_or(0, |first| usize::from(first & 0x0f) * 4);
+                if packet.get(9) == Some(&17) && is_first {
+                    ignored.mask_datagram(packet.get_mut(header..).unwrap_or_default());
+                }
             }
             0x86dd => {
-                // The traffic class spans two bytes; its last two bits are not part of the code point.
-                mask(packet, ignored.dscp, 0, 0xf0);
-                mask(packet, ignored.dscp, 1, 0x3f);
-                mask(packet, ignored.ttl, 7, 0);
+                ignored.mask(Header::Ipv6, packet);
+                if packet.get(6) == Some(&17) {
+                    ignored.mask_datagram(packet.get_mut(40..).unwrap_or_default());
+                }
             }
+            0x88f7 => ignored.mask(Header::Ptp, packet),
             _ => {}
         }
     }
 
     /// Hash that is equal for frames of the same content, and different otherwise but for a chance of 2^-128. With a
     /// `limit`, longer frames are compared by their beginning and their length.
-    pub(super) fn hash(&self, limit: Option<usize>, ignored: Ignored) -> u128 {
+    pub(super) fn hash(&self, limit: Option<usize>, ignored: &Ignored) -> u128 {
         let mut bytes = self.bytes.as_slice();
+        let mut length = self.length as u64;
         if let Some(limit) = limit
             && self.length + ignored.removed() > limit
         {
             bytes = &bytes[..bytes.len().min(limit.saturating_sub(ignored.removed()))];
+            // Whether a frame that was cut has a trailer, and which length without it, is not known.
+            length = if ignored.has(Field::PrpTrailer) { 0 } else { length };
         } else if self.length <= MIN_FRAME_LEN_WITHOUT_FCS + ignored.removed() {
             // Whether padding is present depends on the place of the capture, and removing a tag leaves more of it.
             let used = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
             return XxHash3_128::oneshot_with_seed(0, &bytes[..used]);
         }
-        XxHash3_128::oneshot_with_seed(self.length as u64, bytes)
+        XxHash3_128::oneshot_with_seed(length, bytes)
     }
 
     /// The flow: the key by which network analysers distinguish conversations, in one direction.
-    pub(super) fn flow(&self, ignored: Ignored) -> FlowKey {
+    pub(super) fn flow(&self, ignored: &Ignored) -> FlowKey {
         let mut key = FlowKey { kind: self.kind, vlan: self.vlan, ..FlowKey::default() };
-        if !ignored.mac
+        if !ignored.has(Field::Mac)
             && let Some(macs) = self.bytes.first_chunk::<MACS>()
         {
             key.macs = *macs;
@@ -288,12 +254,6 @@ fn some_ip(message: &[u8], datagram: u16) -> Option<[u16; 2]> {
     (fits && version == 1 && is_kind && code <= 0x5e).then_some([service, method])
 }
 
-fn mask(packet: &mut [u8], wanted: bool, at: usize, keep: u8) {
-    if wanted && let Some(byte) = packet.get_mut(at) {
-        *byte &= keep;
-    }
-}
-
 fn chunk<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..)?.first_chunk().copied()
 }
@@ -325,8 +285,8 @@ mod tests {
 
     fn hash(frame: &[u8], fields: &[Field], limit: Option<usize>) -> u128 {
         let (mut content, ignored) = (Content::default(), Ignored::of(fields));
-        content.take(&frame[..frame.len().min(limit.unwrap_or(usize::MAX))], frame.len(), ignored);
-        content.hash(limit, ignored)
+        content.take(&frame[..frame.len().min(limit.unwrap_or(usize::MAX))], frame.len(), &ignored);
+        content.hash(limit, &ignored)
     }
 
     /// An IPv4 datagram: VLAN tag, DSCP and TTL as told.
@@ -390,6 +350,53 @@ mod tests {
         assert_eq!(hash(&tags[0], &[Field::Pcp], None), hash(&tags[1], &[Field::Pcp], None));
     }
 
+    /// A PTP message with a correction field, after EtherType 0x88f7 or in UDP with a checksum.
+    fn sync(correction: u8, in_udp: bool) -> Vec<u8> {
+        let mut message = vec![7; 44];
+        message[8..16].fill(correction);
+        if !in_udp {
+            return [&[2; 12][..], &[0x88, 0xf7], &message].concat();
+        }
+        let mut frame = datagram(None, 0, 64, 2, &message);
+        let udp = frame.len() - message.len() - 8;
+        frame[udp + 2..udp + 4].copy_from_slice(&319_u16.to_be_bytes());
+        frame[udp + 6..udp + 8].fill(correction);
+        frame
+    }
+
+    #[test]
+    fn redundancy_and_correction_are_ignored_where_named_and_nothing_else() {
+        let plain = datagram(None, 0, 64, 2, &[7; 90]);
+        let tagged = [&plain[..12], &[0x89, 0x2f, 0x10, 0x6a, 0, 9], &plain[12..]].concat();
+        // The size of the trailer counts from behind the EtherType to its own end.
+        let size = u16::try_from(plain.len() - 14 + 6).unwrap() | 0xa000;
+        let trailed = [plain.as_slice(), &[0, 9], &size.to_be_bytes(), &[0x88, 0xfb]].concat();
+        let changed = [
+            (Field::HsrTag, plain.clone(), tagged),
+            (Field::PrpTrailer, plain.clone(), trailed.clone()),
+            (Field::PtpCorrection, sync(0, false), sync(5, false)),
+            (Field::PtpCorrection, sync(0, true), sync(5, true)),
+        ];
+        for (field, before, behind) in &changed {
+            for other in [Field::Vlan, Field::HsrTag, Field::PrpTrailer, Field::PtpCorrection] {
+                let is_same = hash(before, &[other], None) == hash(behind, &[other], None);
+                assert_eq!(is_same, *field == other, "{field:?} {other:?}");
+            }
+        }
+        // Six octets like a trailer of another size are content.
+        let other = [plain.as_slice(), &[0, 9, 0xa0, 0x20, 0x88, 0xfb]].concat();
+        assert_ne!(hash(&plain, &[Field::PrpTrailer], None), hash(&other, &[Field::PrpTrailer], None));
+        // A cut frame is compared by its beginning, whether it had a trailer or not.
+        let cut = Some(100);
+        assert_eq!(hash(&plain, &[Field::PrpTrailer], cut), hash(&trailed, &[Field::PrpTrailer], cut));
+        // Short frames: the trailer follows the padding.
+        let mut short = datagram(None, 0, 64, 2, &[7; 4]);
+        short.resize(60, 0);
+        let size = u16::try_from(short.len() - 14 + 6).unwrap() | 0xb000;
+        let long = [short.as_slice(), &[0, 9], &size.to_be_bytes(), &[0x88, 0xfb]].concat();
+        assert_eq!(hash(&short, &[Field::PrpTrailer], None), hash(&long, &[Field::PrpTrailer], None));
+    }
+
     #[test]
     fn padding_and_snap_length_do_not_tell_frames_apart() {
         let short = datagram(None, 0, 64, 2, &[7; 3]);
@@ -410,8 +417,8 @@ mod tests {
     fn flows_are_named_as_analysers_name_them() {
         let name = |frame: &[u8]| {
             let mut content = Content::default();
-            content.take(frame, frame.len(), Ignored::default());
-            content.flow(Ignored::default()).name()
+            content.take(frame, frame.len(), &Ignored::default());
+            content.flow(&Ignored::default()).name()
         };
         assert_eq!(name(&datagram(Some(7), 0, 1, 2, b"x")), "10.0.0.1:5 > 10.0.0.2:6 UDP, VLAN 7");
         assert!(name(&datagram(None, 0, 1, 2, b"RTPS\x02\x03")).ends_with("UDP, DDS (RTPS)"));

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::reading::Captures;
-use super::through::{End, Fates, Origin, Relation};
+use super::relate::Relation;
+use super::through::{End, Fates, Origin};
 
 /// Least number of contents for a statement about shares.
 const ENOUGH: u64 = 10;

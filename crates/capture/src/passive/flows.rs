@@ -13,7 +13,8 @@ use wg_record::Gap;
 
 use super::order::Order;
 use super::reading::Captures;
-use super::through::{End, Fates, Origin, Relation};
+use super::relate::Relation;
+use super::through::{End, Fates, Origin};
 
 /// Greatest number of flows reported separately; those with the fewest frames beyond it are combined.
 const MOST_FLOWS: usize = 1_024;

@@ -7,12 +7,22 @@
 //!
 //! The captures are read twice: for the least snap length, and for the frames. Memory: some 60 B a frame.
 
+mod assumption;
+mod clocks;
 mod content;
+mod drift;
 mod evidence;
 mod flows;
+mod found;
+mod groups;
+mod ignored;
+mod leaps;
 mod matching;
+mod offset;
 mod order;
+mod pairs;
 mod reading;
+mod relate;
 mod through;
 
 use std::path::Path;
@@ -25,9 +35,11 @@ use wg_record::segment::{ALL_NODES, SegmentInfo, SegmentWriter};
 use wg_record::{Crc, DropReason, Point, Record, RecordFlags};
 
 use crate::taps::{TapReport, TroubleReport};
-pub use content::Field;
+pub use assumption::Ground;
 pub use evidence::{Against, Outside};
 pub use flows::{FlowReport, Interval, Uncrossed};
+pub use found::{ClockRelation, SegmentReport, StepReport};
+pub use ignored::Field;
 pub use order::{Order, PassiveError};
 use reading::Side;
 use through::{Fates, Followed};
@@ -70,8 +82,10 @@ pub struct Passive {
     pub unique: u64,
     /// Number of bytes by which longer frames were compared; `null` if all were captured completely.
     pub compared_bytes: Option<usize>,
-    /// Assumed reading of the second clock minus the first, ps.
-    pub offset_ps: i64,
+    /// How the clocks are related, as far as frames show it.
+    pub relation: ClockRelation,
+    /// Assumed reading of the second clock minus the first at the beginning, ps.
+    pub offset_ps: i128,
     /// Uncertainty of the offset, ps; `null` if it was estimated from traffic of one direction, so that only
     /// differences between residence times are known.
     pub offset_uncertainty_ps: Option<i64>,
@@ -96,7 +110,7 @@ pub struct Passive {
 /// See [`PassiveError`]; problems within a file are in the result instead.
 pub fn compare(order: &Order, spool: &Path) -> Result<Compared, PassiveError> {
     let mut read = reading::read(order)?;
-    let relation = through::relate(order, &mut read)?;
+    let relation = relate::relate(order, &mut read)?;
     let mut fates = through::follow(order, &read, &relation)?;
     let outside = evidence::outside(&read, &relation, &mut fates);
     let against = evidence::against(&read, &relation, &fates);
@@ -126,13 +140,14 @@ pub fn compare(order: &Order, spool: &Path) -> Result<Compared, PassiveError> {
             one_file: read.one_file,
             unique: relation.unique,
             compared_bytes: read.limit,
+            offset_is_said: (order.agree_ps.is_some() || read.one_file) && relation.found.ground.is_stated(),
             offset_ps: relation.offset,
             offset_uncertainty_ps: relation.uncertainty,
-            offset_is_said: order.agree_ps.is_some() || read.one_file,
             in_order: order.in_order,
             flows: summary.flows,
             uncrossed: summary.uncrossed,
             uncrossed_all: summary.uncrossed_all,
+            relation: relation.found,
             gaps: summary.gaps,
         },
     })

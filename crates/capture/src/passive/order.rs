@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use wg_record::RecordError;
 
-use super::content::Field;
+use super::ignored::Field;
 use crate::ReadError;
 use crate::timestamps::Octet;
 

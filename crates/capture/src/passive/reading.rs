@@ -5,7 +5,8 @@ use std::path::Path;
 
 use wg_frame::ethernet::{FCS_LEN, MIN_FRAME_LEN};
 
-use super::content::{Content, FlowKey, Ignored};
+use super::content::{Content, FlowKey};
+use super::ignored::Ignored;
 use super::order::{Order, PassiveError};
 use crate::read::{Interface, Reader};
 use crate::taps::TapReport;
@@ -30,7 +31,7 @@ pub(super) struct Frame {
 pub(super) struct Side {
     pub(super) file: String,
     pub(super) name: String,
-    /// Frames in the order of time.
+    /// Frames in the order of the file, and in that of time once the clocks are related.
     pub(super) frames: Vec<Frame>,
     /// Time of the first frame, ps since 1970.
     pub(super) base_picos: i128,
@@ -201,7 +202,6 @@ fn side(
         back_picos: 0,
         turns: 0,
     };
-    let mut is_sorted = true;
     let mut used: Option<(usize, Interface)> = None;
     let mut bytes = Vec::new();
     while let Some(packet) = reader.next_packet() {
@@ -234,11 +234,10 @@ fn side(
         let Some(time) = first.moved_to(Octet::First, time, on_wire as u64, rate) else {
             return Err(PassiveError::NoRate { file: name });
         };
-        known.content.take(&bytes[..kept.min(length)], length, ignored);
-        let key = known.content.hash(limit, ignored);
-        let flow = known.content.flow(ignored);
+        known.content.take(&bytes[..kept.min(length)], length, &ignored);
+        let key = known.content.hash(limit, &ignored);
+        let flow = known.content.flow(&ignored);
         let flow = known.flow(flow);
-        is_sorted &= side.frames.last().is_none_or(|last| last.time <= time);
         if side.frames.len() >= u32::MAX as usize {
             return Err(PassiveError::TooMany { file: name, limit: u32::MAX });
         }
@@ -252,9 +251,6 @@ fn side(
         side.dropped = side.dropped.saturating_add(interface.dropped);
         side.back_picos = side.back_picos.max(interface.back_picos);
         side.turns = side.turns.saturating_add(interface.turns);
-    }
-    if !is_sorted {
-        side.frames.sort_by_key(|frame| frame.time);
     }
     troubles.extend(reader.troubles().iter().map(|(what, n)| (name.clone(), what.clone(), *n)));
     Ok(side)

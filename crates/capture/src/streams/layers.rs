@@ -2,12 +2,10 @@
 
 use wg_frame::{rtag, vlan};
 
+use crate::redundancy::{Copy, HSR, HSR_TAG_LEN, PRP_TRAILER_LEN, trailer};
+
 /// Greatest number of tags that are skipped; more are implausible.
 const MOST_TAGS: usize = 4;
-const HSR: u16 = 0x892f;
-const HSR_TAG_LEN: usize = 6;
-const PRP_SUFFIX: u16 = 0x88fb;
-const PRP_TRAILER_LEN: usize = 6;
 const HEADER: usize = 14;
 
 /// VLAN tags of a frame, outermost first (IEEE Std 802.1Q, 9.3; two of them: 802.1ad).
@@ -26,14 +24,6 @@ impl Vlans {
             *free = Some(id);
         }
     }
-}
-
-/// Sequence number and path of a redundancy protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Copy {
-    pub(super) sequence: u16,
-    /// LAN of PRP (0xa, 0xb), path of HSR.
-    pub(super) path: u8,
 }
 
 /// Addresses and ports of an IP packet; IPv4 in mapped form.
@@ -125,17 +115,6 @@ impl<'a> Layers<'a> {
         self.kind = next;
         Some(at + length)
     }
-}
-
-/// The redundancy control trailer at the end of a frame whose innermost payload begins at `at` (IEC 62439-3, 4.1.10):
-/// its size counts from behind the addresses and EtherType, with or without tags there, to its own end.
-fn trailer(bytes: &[u8], at: usize) -> Option<Copy> {
-    let start = bytes.len().checked_sub(PRP_TRAILER_LEN).filter(|start| *start >= at)?;
-    let (sequence, field) = (be16(bytes, start)?, be16(bytes, start + 2)?);
-    let (lan, size) = ((field >> 12) as u8, usize::from(field & 0x0fff));
-    let is_size = (bytes.len() - at..=bytes.len() - HEADER).contains(&size);
-    (be16(bytes, start + 4)? == PRP_SUFFIX && matches!(lan, 0xa | 0xb) && is_size)
-        .then_some(Copy { sequence, path: lan })
 }
 
 fn ipv4(packet: &[u8]) -> Option<Ip<'_>> {

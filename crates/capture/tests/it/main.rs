@@ -6,3 +6,4 @@ mod round_trip;
 mod sections;
 mod streams;
 mod traces;
+mod two_clocks;

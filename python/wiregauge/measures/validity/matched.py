@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
 from msgspec import Struct
 
 from wiregauge.measures.metrics.judgement import Check, Grade
+from wiregauge.measures.validity.clock_relation import option, related
 from wiregauge.measures.validity.evidence import Evidence, check
 
-_PS_PER_US = 1_000_000
 _PS_PER_S = 10**12
 _BY_ITSELF = "import what lies between two such instants by itself (editcap -A FROM -B TO IN OUT)"
-_DIGITS = 2
-"""Significant digits of a time proposed as an option, rounded up so that it suffices."""
 
 
 def matched(run: Evidence) -> Iterator[Check]:
@@ -40,6 +37,15 @@ def matched(run: Evidence) -> Iterator[Check]:
         strangers or "all were",
         Grade.DEGRADED if strangers else Grade.OK,
         strangers,
+    )
+    grade, relation = related(compared)
+    yield check(
+        "clock-relation",
+        "The clocks are related as stated, and none was set",
+        "noted: steps below 10 ms that a device may make; degraded: another relation, found from the frames",
+        "; ".join(relation) or "as stated, or by a constant",
+        grade,
+        "; ".join(relation),
     )
     against = contradictions(compared)
     yield check(
@@ -80,9 +86,11 @@ class Outside(Struct, frozen=True):
 
 def window(compared: Mapping[str, Any]) -> str:
     """The time within which frames were searched, and its origin, as a clause."""
-    greatest = _option(compared["greatest_ps"], exact=True)
+    greatest = option(compared["greatest_ps"], exact=True)
     if compared["greatest_is_said"]:
         return f"within {greatest} (--max-residence)"
+    if compared.get("relation", {}).get("ground") == "slow":
+        return f"within {greatest} (the longest of frames with a content of their own; --max-residence says another)"
     if compared.get("greatest_is_most"):
         return f"within {greatest} (the longest without --max-residence)"
     return (
@@ -104,8 +112,8 @@ def outside(compared: Mapping[str, Any]) -> Outside | None:
     early = found["before"]
     causes = []
     if unique > early or not unique:
-        late = f"up to {_option(greatest)} later " if unique else ""
-        cure = f"--max-residence {_option(greatest)}" if unique else "a longer --max-residence"
+        late = f"up to {option(greatest)} later " if unique else ""
+        cure = f"--max-residence {option(greatest)}" if unique else "a longer --max-residence"
         causes.append(
             f"{unique - early or recurring} came {late}{when}: either the device keeps frames so long, then give "
             f"{cure}, or a clock was set or drifts, then "
@@ -113,7 +121,7 @@ def outside(compared: Mapping[str, Any]) -> Outside | None:
         )
     if early:
         causes.append(
-            f"{early} seem to leave up to {_option(-least)} before they came {when}: "
+            f"{early} seem to leave up to {option(-least)} before they came {when}: "
             + _clocks_or_networks(compared, -least)
         )
     return Outside(seen, "; ".join(causes))
@@ -127,13 +135,13 @@ def _clocks_or_networks(compared: Mapping[str, Any], least: int) -> str:
     if compared.get("one_file"):
         return (
             "the two interfaces of the file have clocks of their own that differ, or one was set: name each in a file "
-            f"of its own with --max-clock-offset {_option(least)}; or {networks}"
+            f"of its own with --max-clock-offset {option(least)}; or {networks}"
         )
     if compared["offset_uncertainty_ps"] is None:
         return f"a clock was set or drifts: {_BY_ITSELF}; or {networks}"
     return (
         "the clocks are farther apart than --max-clock-offset and --clock-offset say, or one was set: correct these "
-        f"(--max-clock-offset {_option(least)} covers it), or leave them out to have the offset estimated; "
+        f"(--max-clock-offset {option(least)} covers it), or leave them out to have the offset estimated; "
         f"or {networks}"
     )
 
@@ -160,15 +168,3 @@ def contradictions(compared: Mapping[str, Any]) -> list[str]:
             "the copies (editcap -D 100 IN OUT)"
         )
     return found
-
-
-def _option(ps: float, *, exact: bool = False) -> str:
-    """A time as an option takes it; rounded up unless `exact`."""
-    for unit, size in (("s", _PS_PER_S), ("ms", 10**9), ("us", _PS_PER_US), ("ns", 1000)):
-        if abs(ps) >= size:
-            value = Decimal(int(ps)) / size
-            if not exact:
-                step = Decimal(1).scaleb(value.adjusted() - _DIGITS + 1)
-                value = (value / step).to_integral_value(ROUND_CEILING) * step
-            return f"{float(value):.6g}{unit}"
-    return f"{ps / 1000:g}ns"
