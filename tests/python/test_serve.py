@@ -10,6 +10,8 @@ import math
 import os
 import shutil
 import socket
+import threading
+import time
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -26,7 +28,7 @@ import synthetic
 import wiregauge as wg
 from wiregauge import serve
 from wiregauge.cli.program import app
-from wiregauge.serve import access, distributions
+from wiregauge.serve import access, distributions, index
 from wiregauge.serve.opened import Opened
 from wiregauge.serve.rendering import STATIC, static_file
 
@@ -534,3 +536,31 @@ def test_a_limit_that_failed_is_shown_however_many_runs_and_limits_held(tmp_path
     ]
     opened = Opened(cast("Recorded", None), {"runs": runs})
     assert [(index, limit["measure"]) for index, limit in opened.not_kept] == [(39, "loss"), (39, "late")]
+
+
+def test_the_list_is_looked_at_again_soon_after_a_long_first_pass(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b"):
+        shutil.copytree(folder / "long", tmp_path / name)
+    read = index._read
+
+    def slow(key: str, path: Path, name: str) -> index.Listed:
+        time.sleep(0.05)
+        found = read(key, path, name)
+        if name == "b":
+            shutil.rmtree(tmp_path / "a")
+        return found
+
+    monkeypatch.setattr(index, "_read", slow)
+    monkeypatch.setattr(index, "PAUSE_S", 0.01)
+    monkeypatch.setattr(index, "SHARE", 10_000)
+    runs = index.Index([tmp_path])
+    watching = threading.Thread(target=runs.watch, daemon=True)
+    watching.start()
+    until = time.monotonic() + 60
+    while [one.name for one in runs.listed] != ["b"] and time.monotonic() < until:
+        time.sleep(0.02)
+    runs.close()
+    watching.join()
+    assert [one.name for one in runs.listed] == ["b"]

@@ -129,9 +129,11 @@ class Index:
     def watch(self) -> None:
         """Looks again and again until `close`."""
         while not self._over.is_set():
-            begin = time.monotonic()
+            begin, is_first = time.monotonic(), not self.complete
             self.look()
-            self._over.wait(max(PAUSE_S, SHARE * (time.monotonic() - begin)))
+            # The first pass reads every run; the others look whether something changed.
+            took = 0.0 if is_first else time.monotonic() - begin
+            self._over.wait(max(PAUSE_S, SHARE * took))
 
     def close(self) -> None:
         """Ends `watch`."""
