@@ -24,6 +24,8 @@ from wiregauge.studies.shown import schema_path as study_schema_path
 from wiregauge.studies.shown import study_schema
 from wiregauge.switching import schema_path as switch_schema_path
 from wiregauge.switching import switch_schema
+from wiregauge.watching.line import schema_path as watch_schema_path
+from wiregauge.watching.line import watch_schema
 
 
 def schemas() -> dict[Path, str]:
@@ -38,6 +40,7 @@ def schemas() -> dict[Path, str]:
         host_schema_path(): host_schema(),
         identify_schema_path(): identify_schema(),
         switch_schema_path(): switch_schema(),
+        watch_schema_path(): watch_schema(),
     }
     return {path: json_text(schema, depth=3) + "\n" for path, schema in made.items()}
 

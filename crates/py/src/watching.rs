@@ -4,7 +4,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pyo3::prelude::*;
 use wg_capture::Interface;
@@ -50,6 +50,7 @@ impl Watch {
             let ring = ring(name).map_err(NativeError::new_err)?;
             rings.push((streams.watch(&Interface::live(name, line_rate(name))), name.clone(), ring));
         }
+        streams.until(now());
         let shared = Arc::new(Shared { streams: Mutex::new(streams), ..Shared::default() });
         let own = Arc::clone(&shared);
         let reader =
@@ -70,6 +71,9 @@ impl Watch {
     /// Ends it; what came, as `second`. Raises NativeError.
     fn stop(&mut self, py: Python<'_>) -> PyResult<String> {
         py.detach(|| {
+            if self.reader.is_some() {
+                locked(&self.shared.streams).until(now());
+            }
             self.shared.stopped.store(true, Ordering::Release);
             if self.reader.take().is_some_and(|reader| reader.join().is_err()) {
                 return Err(NativeError::new_err("the thread that reads the frames failed"));
@@ -83,8 +87,13 @@ impl Watch {
     fn told(&self, is_open: bool) -> PyResult<String> {
         let ended = locked(&self.shared.ended).clone();
         let troubles = ended.map(|(file, what)| TroubleReport { file, what, count: 1, ends_the_file: true });
+        let mut streams = locked(&self.shared.streams);
+        if is_open {
+            streams.until(now());
+        }
         // Frames wait in the ring only as long as the report is gathered, not until it is text.
-        let second: Second = locked(&self.shared.streams).second(troubles.into_iter().collect(), is_open);
+        let second: Second = streams.second(troubles.into_iter().collect(), is_open);
+        drop(streams);
         serde_json::to_string(&second).map_err(|error| NativeError::new_err(error.to_string()))
     }
 }
@@ -98,6 +107,12 @@ fn ring(name: &str) -> Result<PacketRing, String> {
     ring.see_all(&interface)
         .map_err(|error| format!("interface '{name}' does not receive frames to other stations: {error}"))?;
     Ok(ring)
+}
+
+/// The time of the kernel's timestamps.
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }
 
 fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {

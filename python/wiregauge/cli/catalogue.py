@@ -68,6 +68,11 @@ COMMANDS: Final = {
         "importing:import_captures",
         "Make a run directory from captures, judge it and write the report.",
     ),
+    "watch": Entry(
+        _MEASURE,
+        "watch:watch",
+        "Follow the streams of live interfaces, found by themselves, and judge them by a contract while they come.",
+    ),
     "track": Entry(
         _JUDGE,
         "running:track",

@@ -19,6 +19,7 @@ COMMANDS: dict[str, str] = {
     "track": _SHOW,
     "show": _SHOW,
     "import": _SHOW,
+    "watch": "watching/watch.schema.json",
     "compare": "results/comparing/compare.schema.json",
     "trend": "results/comparing/trend.schema.json",
     "study": "studies/study.schema.json",

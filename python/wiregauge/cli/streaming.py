@@ -184,6 +184,11 @@ def show_streams(observed: Observed, *, as_json: bool) -> int:
             for line in told(observed):
                 put(line)
         tables(observed, make_console())
+    return code_of(observed)
+
+
+def code_of(observed: Observed) -> int:
+    """The exit code of streams and their contract."""
     return exit_code(
         answered=observed.complete,
         failed=observed.verdict == "FAIL",

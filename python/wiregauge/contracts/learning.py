@@ -7,9 +7,8 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from wiregauge.contracts.promises import DEFAULT_JITTER_PS
 from wiregauge.measures.definitions.units import count_of, duration
-from wiregauge.streams import PS_PER_NS, Copies, Observed, Stream
+from wiregauge.streams import JITTER_LIMIT_PS, PS_PER_NS, Copies, Observed, Stream
 
 __all__ = ["learnt"]
 
@@ -33,7 +32,7 @@ def _head(observed: Observed) -> Iterator[str]:
     per_cent = f"{_MARGIN:.0%}".replace("%", " %")
     yield f"# Learnt from {_comment(files)}: {count_of(observed.frames, 'frame')} in {_seen(observed.duration_ps)}."
     yield f"# Margins: times and skew {per_cent} beyond the least and the greatest seen; counts and lengths none."
-    yield f"# A virtual link has the greatest BAG at which its jitter was within {_time(DEFAULT_JITTER_PS)}."
+    yield f"# A virtual link has the greatest BAG at which its jitter was within {_time(JITTER_LIMIT_PS)}."
     yield "# Edit it as you know better; `wiregauge docs contracts` has the keys."
     if observed.validity != "VALID":
         yield f"# The capture is {observed.validity}; what it lacks may have been learnt as missing."
@@ -72,10 +71,10 @@ def _tables(observed: Observed) -> Iterator[str]:
 def _promises(stream: Stream) -> Iterator[str]:
     yield f'lmax = "{stream.longest}B"'
     if stream.bags:
-        fitting = [bag for bag in stream.bags if bag.tolerant_jitter_ps <= DEFAULT_JITTER_PS]
+        fitting = [bag for bag in stream.bags if bag.tolerant_jitter_ps <= JITTER_LIMIT_PS]
         bag = fitting[-1] if fitting else stream.bags[0]
         yield f'bag = "{_time(bag.bag_ps)}"'
-        most = DEFAULT_JITTER_PS if fitting else _above(bag.tolerant_jitter_ps * (1 + _MARGIN))
+        most = JITTER_LIMIT_PS if fitting else _above(bag.tolerant_jitter_ps * (1 + _MARGIN))
         yield f'max-jitter = "{_time(most)}"'
     period = stream.period
     if period.sd is not None and period.mean and period.sd <= _MOST_VARIATION * period.mean:

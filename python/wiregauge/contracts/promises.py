@@ -9,10 +9,8 @@ from msgspec import Struct
 
 from wiregauge.streams import PS_PER_NS, Observed, Stream
 
-__all__ = ["DEFAULT_JITTER_PS", "PROMISES", "Figure", "Promise", "clock_range"]
+__all__ = ["PROMISES", "Figure", "Promise", "clock_range"]
 
-DEFAULT_JITTER_PS: Final = 500_000_000
-"""Greatest jitter at the output of an end system (ARINC 664 part 7), where a contract states none."""
 _CLOCKS: Final = 1e-4
 """Greatest difference of the rates of two clocks, as a share: 100 ppm, as in the tolerant jitter of streams."""
 Unit = Literal["ns", "B", "frames"]

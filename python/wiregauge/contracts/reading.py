@@ -13,10 +13,10 @@ from typing import Any, Final, NoReturn
 
 from wiregauge import _native
 from wiregauge.contracts.contract import Contract, ContractError, Expected
-from wiregauge.contracts.promises import DEFAULT_JITTER_PS, PROMISES
+from wiregauge.contracts.promises import PROMISES
 from wiregauge.files import nearest, printable, read_text
 from wiregauge.plan.quantity import QuantityError, size_b, time_ps
-from wiregauge.streams import PS_PER_NS
+from wiregauge.streams import JITTER_LIMIT_PS, PS_PER_NS
 
 __all__ = ["VIRTUAL_LINK", "digest", "read_contract", "virtual_link"]
 
@@ -63,7 +63,7 @@ def virtual_link(
     network: str,
     bag_ps: int,
     lmax: int | None,
-    jitter_ps: float = DEFAULT_JITTER_PS,
+    jitter_ps: float = JITTER_LIMIT_PS,
     skew_max_ps: int | None = None,
 ) -> Expected:
     """A virtual link on network A, B or both (AB), whose frames are numbered without a gap; empty: nobody says."""
@@ -163,7 +163,7 @@ class _Toml:
         if "max-jitter" in bounds and not bag:
             self._fail("max-jitter", number, 'a jitter is one of a BAG; add bag = "8ms"')
         if bag:
-            bounds.setdefault("max-jitter", DEFAULT_JITTER_PS / PS_PER_NS)
+            bounds.setdefault("max-jitter", JITTER_LIMIT_PS / PS_PER_NS)
         network = table.get("network")
         if network not in (None, "A", "B"):
             self._fail("network", number, f'"{network}" is no network; write "A" or "B", or leave it out')
@@ -281,7 +281,7 @@ class _Csv:
             network=networks,
             bag_ps=bag,
             lmax=self._quantity(cells, "lmax", line, size_b, "B"),
-            jitter_ps=DEFAULT_JITTER_PS if jitter is None else jitter,
+            jitter_ps=JITTER_LIMIT_PS if jitter is None else jitter,
             skew_max_ps=self._quantity(cells, "skew-max", line, time_ps, "us"),
         )
 

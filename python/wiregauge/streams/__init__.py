@@ -1,6 +1,7 @@
 """Streams of a place in a network, found in captures of any traffic: accounts, not records of each frame."""
 
 from wiregauge.streams.observed import (
+    Bag,
     ContractSource,
     Copies,
     Distribution,
@@ -12,6 +13,7 @@ from wiregauge.streams.observed import (
 from wiregauge.streams.observing import (
     PS_PER_NS,
     StreamsError,
+    graded,
     is_of_streams,
     json_text,
     networks_seen,
@@ -19,10 +21,12 @@ from wiregauge.streams.observing import (
     opened,
     written,
 )
-from wiregauge.streams.text import lines, stream_name, tables, verdict_lines
+from wiregauge.streams.text import JITTER_LIMIT_PS, lines, promise_text, stream_name, tables, verdict_lines
 
 __all__ = [
+    "JITTER_LIMIT_PS",
     "PS_PER_NS",
+    "Bag",
     "ContractSource",
     "Copies",
     "Distribution",
@@ -31,12 +35,14 @@ __all__ = [
     "Sequence",
     "Stream",
     "StreamsError",
+    "graded",
     "is_of_streams",
     "json_text",
     "lines",
     "networks_seen",
     "observe",
     "opened",
+    "promise_text",
     "stream_name",
     "tables",
     "verdict_lines",

@@ -16,11 +16,11 @@ from wiregauge.streams.observed import Bag, Copies, Echo, Observed, PromiseResul
 from wiregauge.streams.observing import PS_PER_NS
 from wiregauge.terminal import print_table
 
-__all__ = ["lines", "stream_name", "tables", "verdict_lines"]
+__all__ = ["JITTER_LIMIT_PS", "lines", "promise_text", "stream_name", "tables", "verdict_lines"]
 
 _PS_PER_SECOND: Final = 1e12
 _DIGITS: Final = 6
-_JITTER_LIMIT_PS: Final = 500_000_000
+JITTER_LIMIT_PS: Final = 500_000_000
 """Greatest jitter at the output of an end system (ARINC 664 part 7)."""
 
 _RESULTS: Final = ("fail", "undecided", "pass")
@@ -104,7 +104,7 @@ def verdict_lines(observed: Observed) -> Iterator[str]:
                 )
                 alike.setdefault(key, []).append(one)
         for members in list(alike.values())[:_MOST_LINES]:
-            yield f"  {result} {_promise(min(members, key=_margin), len(members))}"
+            yield f"  {result} {_of_alike(min(members, key=_margin), len(members))}"
         if len(alike) > _MOST_LINES:
             yield f"  {result} {len(alike) - _MOST_LINES} more"
     for note in observed.notes:
@@ -121,7 +121,8 @@ def _margin(one: PromiseResult) -> float:
     return one.value - one.observed if one.bound == "at-most" else one.observed - one.value
 
 
-def _promise(one: PromiseResult, of: int) -> str:
+def promise_text(one: PromiseResult) -> str:
+    """A promise with figure, limit, n and uncertainty, and the reason where it is undecided."""
     text = f"{printable(one.stream)}: {one.measure} {one.bound.replace('-', ' ')} {one.written}"
     if one.observed is not None:
         seen = f"{one.observed:.0f} B" if one.unit == "B" else duration(one.observed, _DIGITS)
@@ -129,8 +130,11 @@ def _promise(one: PromiseResult, of: int) -> str:
         if one.instrument is not None:
             text += f", ± {duration(one.instrument[1] - one.observed, 2)}"
         text += ")"
-    text += f"; {one.reason}" if one.reason else ""
-    return text + (
+    return text + (f"; {one.reason}" if one.reason else "")
+
+
+def _of_alike(one: PromiseResult, of: int) -> str:
+    return promise_text(one) + (
         "" if of == 1 else f" (closest of {of})" if one.result == "pass" else f" (and {of - 1} more alike)"
     )
 
@@ -158,7 +162,7 @@ def _row(name: str, stream: Stream) -> tuple[str, ...]:
 
 def _link(name: str, stream: Stream, bags: Sequence[Bag]) -> tuple[str, ...]:
     """The greatest BAG at which the jitter is within the limit, or the least one with the jitter that it needs."""
-    fitting = [bag for bag in bags if bag.jitter_ps <= _JITTER_LIMIT_PS]
+    fitting = [bag for bag in bags if bag.jitter_ps <= JITTER_LIMIT_PS]
     bag = fitting[-1] if fitting else bags[0]
     rejected = stream.sequence.rejected if stream.sequence else None
     return (

@@ -22,8 +22,8 @@ pub(super) type Place = (u16, u8);
 struct Slot {
     number: u64,
     at: i64,
-    /// Number of frames of its network before it.
-    place: u64,
+    /// Number of frames of each network up to it.
+    place: [u64; 2],
     is_paired: bool,
 }
 
@@ -88,7 +88,8 @@ pub struct CopiesReport {
 }
 
 impl Copies {
-    pub(super) fn take(&mut self, place: Place, number: u64, at: i64, start: i64) {
+    /// Takes a frame with a number, of which a round has `numbers`.
+    pub(super) fn take(&mut self, place: Place, number: u64, numbers: u64, at: i64, start: i64) {
         let Some(side) = self.side(place) else {
             self.elsewhere += 1;
             return;
@@ -104,11 +105,15 @@ impl Copies {
             self.remembered = [vec![None; REMEMBERED], vec![None; REMEMBERED]];
         }
         let own = self.remembered[side][index];
+        // A network may be silent for a while, so the other one's frames tell as well how long ago it was: half a round
+        // later, the same number is another frame's.
+        let frames = self.frames;
+        let since = |slot: &Slot| (frames[0] - slot.place[0]).max(frames[1] - slot.place[1]);
         let mut window = LONGEST;
         if let Some(own) = own.filter(|own| own.number == number) {
             // The same number comes again after a round of all numbers, or is a repetition.
             let round = at.saturating_sub(own.at);
-            if self.frames[side] - own.place < ROUND && round < LONGEST {
+            if since(&own) < ROUND && round < LONGEST {
                 self.repeated[side] += 1;
                 return;
             }
@@ -116,7 +121,8 @@ impl Copies {
         }
         let other = self.remembered[1 - side][index].as_mut();
         let partner = other.filter(|other| {
-            other.number == number && !other.is_paired && at.saturating_sub(other.at) <= window
+            let later = at.saturating_sub(other.at);
+            other.number == number && !other.is_paired && later <= window && since(other) <= numbers / 2
         });
         let is_paired = partner.is_some();
         if let Some(partner) = partner {
@@ -128,7 +134,7 @@ impl Copies {
         if let Some(own) = own.filter(|own| !own.is_paired) {
             self.lonely(side, own);
         }
-        self.remembered[side][index] = Some(Slot { number, at, place: self.frames[side], is_paired });
+        self.remembered[side][index] = Some(Slot { number, at, place: self.frames, is_paired });
     }
 
     fn side(&mut self, place: Place) -> Option<usize> {

@@ -28,6 +28,7 @@ use copies::{Copies, CopiesReport, Named};
 use kind::{Found, Identity, WORDS};
 use kinds::{KINDS, RTP};
 use layers::{Layers, Vlans};
+use numbering::Rule;
 pub use report::{Observed, Recent, Second, StreamReport, TapReport};
 
 /// Greatest number of streams that are followed: frames of others are counted only.
@@ -199,6 +200,13 @@ impl Streams {
         self.tap(interface, self.taps.len(), "")
     }
 
+    /// Time, ns since 1970, up to which nothing else came; the first call begins the time of what is watched.
+    pub fn until(&mut self, nanos: i64) {
+        let picos = i128::from(nanos) * 1000;
+        let base = *self.base.get_or_insert(picos);
+        self.last = self.last.max(i64::try_from(picos - base).unwrap_or(i64::MAX));
+    }
+
     /// Takes a frame of a watched interface: its time, ns since 1970, its octets as far as they are there, its length.
     pub fn take(&mut self, tap: u16, nanos: i64, bytes: &[u8], length: usize) {
         let picos = i128::from(nanos) * 1000;
@@ -276,7 +284,8 @@ impl Streams {
         let series = Series { kind, vlans, words };
         if self.series.len() < MOST_SERIES || self.series.contains_key(&series) {
             let copies = self.series.entry(series).or_default();
-            copies.take((tap, found.network), number, seen.at, self.first);
+            let numbers = described.rule.map_or(u64::MAX, Rule::numbers);
+            copies.take((tap, found.network), number, numbers, seen.at, self.first);
         } else {
             self.uncompared += 1;
         }
@@ -345,7 +354,7 @@ impl Series {
         let mut words = [0; WORDS];
         words[..2].copy_from_slice(&self.words);
         let mut fields = report::identity(kind, &words);
-        if kind.rule == Some(numbering::Rule::Arinc) {
+        if kind.rule == Some(Rule::Arinc) {
             fields.remove("source");
         }
         let vlans: Vec<u16> = self.vlans.ids().collect();

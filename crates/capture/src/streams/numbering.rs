@@ -19,6 +19,18 @@ pub(super) enum Rule {
     ToZero,
 }
 
+impl Rule {
+    /// Numbers of a round, after which they come again; without an end that is known, the most there can be.
+    pub(super) fn numbers(self) -> u64 {
+        match self {
+            Self::Arinc => 255,
+            Self::Session => 65_535,
+            Self::Bits(bits) | Self::Stride(bits) => mask(bits).saturating_add(1),
+            Self::ToZero => u64::MAX,
+        }
+    }
+}
+
 /// Numbers that are kept to tell a late frame from a doubled one.
 const HISTORY: u64 = 64;
 /// Greatest jump that counts as loss whatever the time between (RFC 3550, A.1, MAX_DROPOUT); beyond it the jump must
@@ -195,10 +207,8 @@ impl Numbering {
     /// Number of steps back that count as late or doubled.
     fn window(&self, rule: Rule) -> u64 {
         let numbers = match rule {
-            Rule::Arinc => 255,
-            Rule::Session => 65_535,
-            Rule::Bits(bits) | Rule::Stride(bits) => mask(bits) / self.stride.unwrap_or(1),
-            Rule::ToZero => u64::MAX,
+            Rule::Bits(_) | Rule::Stride(_) => rule.numbers() / self.stride.unwrap_or(1),
+            _ => rule.numbers(),
         };
         HISTORY.min(numbers / 4).max(1)
     }

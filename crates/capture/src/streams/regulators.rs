@@ -23,12 +23,10 @@ impl Default for Regulator {
 }
 
 impl Regulator {
-    fn take(&mut self, at: i64, gap: i64) -> i64 {
+    fn take(&mut self, at: i64, gap: i64) {
         let leaves = at.max(self.due);
-        let held = leaves.saturating_sub(at);
-        self.held = self.held.max(held);
+        self.held = self.held.max(leaves.saturating_sub(at));
         self.due = leaves.saturating_add(gap);
-        held
     }
 }
 
@@ -39,7 +37,10 @@ pub(super) struct Regulators {
     exact: [Regulator; BAGS],
     /// With a sender that is faster by [`CLOCKS`].
     tolerant: [Regulator; BAGS],
-    recent: [i64; BAGS],
+    /// As `tolerant`, from the last frame before the last call of `take_recent` on: a frame that was too early makes
+    /// all after it late for good, and a period in which the spacing is right again is to be seen.
+    recent: [Regulator; BAGS],
+    last: i64,
 }
 
 impl Regulators {
@@ -47,14 +48,20 @@ impl Regulators {
         for power in 0..BAGS {
             let gap = PS_PER_MS << power;
             self.exact[power].take(at, gap);
-            let held = self.tolerant[power].take(at, gap - gap / CLOCKS);
-            self.recent[power] = self.recent[power].max(held);
+            self.tolerant[power].take(at, gap - gap / CLOCKS);
+            self.recent[power].take(at, gap - gap / CLOCKS);
         }
+        self.last = at;
     }
 
     /// The longest that a frame was held since the last call, with the tolerance of clocks.
     pub(super) fn take_recent(&mut self) -> Vec<i64> {
-        std::mem::take(&mut self.recent).to_vec()
+        let held = self.recent.iter().map(|regulator| regulator.held).collect();
+        for (power, regulator) in self.recent.iter_mut().enumerate() {
+            let gap = PS_PER_MS << power;
+            *regulator = Regulator { due: self.last.saturating_add(gap - gap / CLOCKS), held: 0 };
+        }
+        held
     }
 
     pub(super) fn report(&self) -> Vec<BagReport> {
@@ -87,5 +94,8 @@ mod tests {
         let early = PS_PER_MS - PS_PER_MS / CLOCKS - 600_000_000;
         assert_eq!(regulators.report()[0].tolerant_jitter_ps, early);
         assert_eq!([0; 2].map(|_| regulators.take_recent()[0]), [early, 0]);
+        regulators.take(9_999 * fast + 600_000_000 + PS_PER_MS);
+        assert_eq!(regulators.take_recent()[0], 0, "kept again");
+        assert_eq!(regulators.report()[0].tolerant_jitter_ps, early);
     }
 }

@@ -81,6 +81,22 @@ fn a_virtual_link_on_both_networks_has_its_bag_jitter_losses_and_skew() {
 }
 
 #[test]
+fn a_number_of_the_next_round_is_no_copy_of_one_whose_copy_was_lost() {
+    let mut frames = Vec::new();
+    for n in 0..1000_u64 {
+        let sequence = (n % 255 + 1) as u8;
+        // A is lost in one round, and again for longer than half of one.
+        if n % 50 != 7 && !(600..800).contains(&n) {
+            frames.push((n * 2 * MS, virtual_link(1, sequence)));
+        }
+        frames.push((n * 2 * MS + 30_000, virtual_link(2, sequence)));
+    }
+    let copies = &observed(&frames).copies[0];
+    assert_eq!((copies.alone, copies.at_edge, copies.pairs), ([0, 16 + 200], 0, 784));
+    assert_eq!((copies.skew.min, copies.skew.max), (Some(30_000_000), Some(30_000_000)));
+}
+
+#[test]
 fn a_trailer_of_prp_is_around_its_content_and_pairs_by_sequence() {
     let mut frames = Vec::new();
     for n in 0..50_u16 {

@@ -1,0 +1,160 @@
+"""`watch` on a link of a network namespace: alarms as they come, the same judgement at the end, every way to end."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support import COMMAND, SECONDS
+
+CONTRACT = "id,bag,lmax\n16,1ms,100B\n"
+JITTER = "1s"
+"""Far beyond what a busy machine adds: lengths and numbers decide."""
+_SENDER = """
+import socket, sys, time
+out = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+out.bind(("far", 0))
+for line in sys.stdin:
+    out.send(bytes.fromhex(line))
+    time.sleep(0.004)
+"""
+
+
+def virtual_link(sequence: int, more: int = 0) -> bytes:
+    """A frame of virtual link 16, of 82 B with its FCS and `more`."""
+    payload = b"v" * (35 + more) + bytes([sequence])
+    length = len(payload)
+    header = b"\x45\0" + (28 + length).to_bytes(2, "big") + bytes(4) + b"\x01\x11\0\0"
+    datagram = b"\x07\xd0\x04\x15" + (8 + length).to_bytes(2, "big") + b"\0\0" + payload
+    addresses = b"\x03\0\0\0\0\x10" + b"\x02\0\0\x01\x02\x20"
+    return addresses + b"\x08\0" + header + b"\x0a\x01\x02\x03\xe0\xe0\0\x10" + datagram
+
+
+class Link:
+    """A veth pair in a namespace of its own, which ends with the process that holds it."""
+
+    def __init__(self) -> None:
+        self._holder = subprocess.Popen(
+            ["unshare", "--net", "sh", "-c", "echo ready; exec sleep 600"], stdout=subprocess.PIPE, text=True
+        )
+        assert self._holder.stdout is not None
+        assert self._holder.stdout.readline() == "ready\n"
+        self.enter = ["nsenter", f"--net=/proc/{self._holder.pid}/ns/net"]
+        self.ip("link", "add", "tap", "type", "veth", "peer", "name", "far")
+        for name in ("tap", "far"):
+            self.ip("link", "set", name, "addrgenmode", "none", "up")
+
+    def ip(self, *words: str) -> None:
+        subprocess.run([*self.enter, "ip", *words], check=True)
+
+    def close(self) -> None:
+        self._holder.kill()
+        self._holder.communicate()
+
+    def send(self, frames: list[bytes]) -> None:
+        """Sends frames into the far end, one every 4 ms."""
+        text = "\n".join(frame.hex() for frame in frames)
+        subprocess.run([*self.enter, sys.executable, "-c", _SENDER], input=text, text=True, check=True)
+
+    @contextlib.contextmanager
+    def watch(self, *words: str) -> Iterator[subprocess.Popen[str]]:
+        command = [*self.enter, str(COMMAND), "watch", "tap", "--json", *words]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watching:
+            late = threading.Timer(SECONDS, watching.kill)
+            late.start()
+            try:
+                yield watching
+            finally:
+                late.cancel()
+                watching.kill()
+
+
+@pytest.fixture
+def link() -> Iterator[Link]:
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    made = Link()
+    yield made
+    made.close()
+
+
+def lines(watching: subprocess.Popen[str], until: Any) -> list[dict[str, Any]]:
+    """Lines of JSON up to the one that `until` holds for."""
+    assert watching.stdout is not None
+    found = []
+    for line in watching.stdout:
+        found.append(json.loads(line))
+        if until(found[-1]):
+            break
+    return found
+
+
+def test_an_alarm_is_told_once_and_again_when_the_promise_is_kept(link: Link, tmp_path: Path) -> None:
+    contract = tmp_path / "c.csv"
+    contract.write_text(CONTRACT)
+    out = tmp_path / "seen"
+    numbers = iter(range(1, 255))
+    more = ("--contract", str(contract), "--timestamp-error", JITTER, "--out", str(out))
+    with link.watch(*more) as watching:
+        lines(watching, lambda line: True)
+        link.send([virtual_link(next(numbers)) for _ in range(20)])
+        told = lines(watching, lambda line: line["frames"] >= 20)
+        assert told[-1]["broken"] == 0
+        link.send([virtual_link(next(numbers), more=60)])
+        told = lines(watching, lambda line: line["alarms"])
+        (alarm,) = told[-1]["alarms"]
+        assert (alarm["what"], alarm["promise"]["measure"]) == ("broken", "frame_length")
+        link.send([virtual_link(next(numbers)) for _ in range(5)])
+        told = lines(watching, lambda line: line["alarms"])
+        assert [alarm["what"] for alarm in told[-1]["alarms"]] == ["kept-again"]
+        assert (told[-1]["broken"], told[-1]["verdict"]) == (0, "FAIL")
+        (row,) = told[-1]["streams"]
+        assert (row["frames"], row["missing"]) == (5, 0)
+        watching.send_signal(signal.SIGINT)
+        assert watching.wait(SECONDS) == 1
+    stored = json.loads((out / "streams.json").read_text())
+    failed = [promise["measure"] for promise in stored["promises"] if promise["result"] == "fail"]
+    assert (stored["frames"], failed, stored["validity"]) == (26, ["frame_length"], "VALID")
+    (tap,) = stored["taps"]
+    assert (tap["name"], tap["dropped"], tap["step_ps"]) == ("tap", 0, 1000)
+
+
+def test_a_watch_ends_when_its_time_or_its_interface_does(link: Link, tmp_path: Path) -> None:
+    with link.watch("--for", "2s", "--out", str(tmp_path / "short")) as watching:
+        assert len(lines(watching, lambda line: False)) == 2
+        assert watching.wait(SECONDS) == 0
+    with link.watch("--for", "1h", "--out", str(tmp_path / "gone")) as watching:
+        lines(watching, lambda line: True)
+        link.send([virtual_link(1)])
+        link.ip("link", "del", "tap")
+        lines(watching, lambda line: False)
+        assert watching.wait(SECONDS) == 4
+    stored = json.loads((tmp_path / "gone" / "streams.json").read_text())
+    assert (stored["frames"], stored["complete"]) == (1, False)
+    assert any("no frames any more" in reason for reason in stored["reasons"])
+
+
+def test_an_interface_that_is_down_or_missing_or_forbidden_is_one_line(link: Link) -> None:
+    link.ip("link", "set", "far", "down")
+    without = ["setpriv", "--bounding-set", "-net_raw", "--inh-caps", "-net_raw"]
+    for words, name, says in (
+        ([], "tap", "is down or has no carrier; ip link set tap up"),
+        ([], "eth77", "there is no interface 'eth77'"),
+        (without, "tap", "packet sockets need root or CAP_NET_RAW"),
+    ):
+        done = subprocess.run(
+            [*link.enter, *words, str(COMMAND), "watch", name], check=False, capture_output=True, text=True
+        )
+        assert (done.returncode, done.stdout) == (3, ""), done.stderr
+        assert says in done.stderr
+        assert done.stderr.count("\n") == 1
