@@ -270,6 +270,95 @@ mod tests {
         assert_eq!(clock.steps.len(), 1);
     }
 
+    /// Offsets in ns, one each Sync interval, and what the PI servo of linuxptp (`pi.c` and `servo.c` of June 2026 with
+    /// the defaults of ptp4l) answered to each but the first, in parts in 10⁹; by binary logarithm of the interval.
+    const ANSWERED: [(i8, &[(i64, f64)]); 3] = [
+        (
+            0,
+            &[
+                (1_000_000, 0.0),
+                (1_002_500, 2_500.0),
+                (1_005_000, 1_007_500.0),
+                (504, 304_504.0),
+                (912, 305_063.2),
+                (449, 304_873.8),
+                (500, 305_059.5),
+                (-459, 304_250.5),
+                (484, 305_055.8),
+                (-90, 304_627.0),
+                (892, 305_582.0),
+                (-965, 303_992.6),
+                (700_000, 1_004_668.1),
+                (415, 515_083.1),
+                (-400_000_000, -100_000_000.0),
+                (-627, 514_165.6),
+            ],
+        ),
+        (
+            -3,
+            &[
+                (1_000_000, 0.0),
+                (1_002_500, 20_000.0),
+                (1_005_000, 1_464_012.916_509),
+                (-166, 150_996.983_841),
+                (-149, 150_999.733_221),
+                (119, 151_365.346_527),
+                (-582, 150_373.668_885),
+                (300, 151_564.952_798),
+                (-196, 150_891.460_502),
+                (-738, 150_087.105_121),
+                (373, 151_587.051_94),
+                (-138, 150_901.539_741),
+                (700_000, 1_156_861.942_567),
+                (898, 243_779.883_099),
+                (-400_000_000, -100_000_000.0),
+                (520, 243_354.024_984),
+            ],
+        ),
+        (
+            1,
+            &[
+                (1_000_000, 0.0),
+                (1_002_500, 1_250.0),
+                (1_005_000, 503_750.0),
+                (-837, 151_581.5),
+                (348, 152_048.45),
+                (-211, 151_821.15),
+                (780, 152_285.0),
+                (-499, 151_762.5),
+                (-434, 151_720.15),
+                (173, 151_958.55),
+                (297, 152_046.5),
+                (-869, 151_508.05),
+                (700_000, 501_812.2),
+                (-177, 256_723.7),
+                (-400_000_000, -100_000_000.0),
+                (-777, 256_397.15),
+            ],
+        ),
+    ];
+
+    #[test]
+    fn it_answers_as_the_servo_of_linuxptp_does() {
+        for (log, answered) in ANSWERED {
+            let (mut servo, mut clock) = (PiServo::new(PiConfig::new(log)), Noted::default());
+            let interval = statime::time::Duration::from_log_interval(log);
+            let mut at = Time::from_secs(1);
+            for &(offset_ns, _) in answered {
+                at += interval;
+                let offset = Duration::from_nanos(offset_ns);
+                let measured = Measurement { event_time: at, offset: Some(offset), ..Measurement::default() };
+                servo.measurement(measured, &mut clock);
+            }
+            assert_eq!(clock.steps, [Duration::from_nanos(-answered[1].0)], "the first correction only");
+            let wanted: Vec<f64> = answered[1..].iter().map(|(_, fast)| -fast / 1e3).collect();
+            assert_eq!(clock.ppm.len(), wanted.len());
+            for (found, wanted) in clock.ppm.iter().zip(wanted) {
+                assert!((found - wanted).abs() < 1e-8 * wanted.abs(), "2^{log} s: {found} and {wanted}");
+            }
+        }
+    }
+
     #[test]
     fn the_median_of_ten_delays_counts() {
         let (mut servo, mut clock) = (PiServo::new(PiConfig::new(0)), Noted::default());
