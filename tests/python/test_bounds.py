@@ -98,7 +98,6 @@ def test_a_limit_of_a_test_is_judged(tmp_path: Path) -> None:
     [
         ('transmission-capacity="100Mbps"', 'transmission-capacity="0"', "rate is not above zero"),
         ('transmission-capacity="100Mbps"', 'transmission-capacity="100ms"', "is no unit of a rate"),
-        ('transmission-capacity="100Mbps"', 'transmission-capacity="1Mbps"', "its load is 8.536"),
         ('<path node="s"/>', '<path node="t"/>', 'there is no node "t"'),
         ('<path node="s"/>', "", "and no link does"),
         ('source="a"', 'source="x"', 'there is no node "x"'),
@@ -295,3 +294,28 @@ def test_a_microsecond_is_spelled_in_one_way(words: str) -> None:
     assert told.exit_code in (0, 1, 4), told.output
     assert re.search(r"[\d.] µs\b", told.output)
     assert not re.search(r"(?<!\w) us\b", told.output)
+
+
+def test_an_overloaded_port_bounds_what_it_does_not_touch(tmp_path: Path) -> None:
+    """Two flows over one port, a third over another, by every method; exit code 4, and a note with port and cure."""
+    servers = [
+        {"name": name, "service_curve": {"latencies": ["1us"], "rates": ["10Mbps"]}, "capacity": "100Mbps"}
+        for name in ("s", "t", "u")
+    ]
+    ways = {"f": ["s", "t"], "g": ["s"], "h": ["u"]}
+    flows = [
+        {"name": name, "path": way, "arrival_curve": {"bursts": ["1kB"], "rates": ["6Mbps"]}}
+        for name, way in ways.items()
+    ]
+    file = tmp_path / "n.json"
+    file.write_text(json.dumps({"network": {"name": "n"}, "flows": flows, "servers": servers}))
+    for method in ("tfa", "sfa", "pmoo", "plp"):
+        told = answer(file, "--method", method, code=4)
+        found = {flow["flow"]: flow["targets"][0]["delay"] for flow in told["flows"]}
+        assert found.pop("h") is not None, method
+        assert set(found.values()) == {None}, method
+        (note,) = [note for note in told["notes"] if 'server "s": its load is 1.2' in note]
+        assert "limit: at most 1" in note
+        assert "give the port a faster link" in note
+    line = ask(file, code=4).stdout.splitlines()[0]
+    assert "1 of 3 targets bounded; OVERLOADED: s" in line

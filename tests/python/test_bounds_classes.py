@@ -237,8 +237,10 @@ def in_cycles(cycle: str, payload: int) -> Test:
 
 def test_cyclic_queues_take_a_cycle_each_and_one_more(tmp_path: Path) -> None:
     told = bound(in_cycles("400us", 500), tmp_path)
-    # The own line and the way to the first port; two cycles there; one more, and the later beginning of the second.
-    assert told["1"] == Fraction(wire(500), LINE) + Fraction(2 + 2 * 400 + 400 + 30, 10**6)
+    # The own line and the way to the first port, a cycle there and one behind it, the later beginning of the second.
+    cycles = Fraction(2 + 400 + 400 + 30, 10**6)
+    # Of the last cycle what a frame below, the gap before it and the own one take.
+    assert told["1"] == Fraction(wire(500), LINE) + cycles + Fraction(wire(1400) + 96 + wire(500), LINE)
 
 
 def test_a_cycle_that_is_too_short_for_what_comes_is_refused_with_its_port(tmp_path: Path) -> None:

@@ -205,6 +205,27 @@ pub(crate) fn losses(model: &Model, full: &BTreeSet<(usize, u8)>) -> Vec<String>
     servers.into_iter().map(said).collect()
 }
 
+/// The remark about a server that gets more than it serves.
+fn overloaded(model: &Model, index: usize, load: &Rational) -> String {
+    let server = &model.servers[index];
+    let mut names: Vec<&str> = model.flows_at(index).map(|flow| flow.name.as_str()).collect();
+    names.dedup();
+    let then = if server.rules.is_empty() {
+        "These flows, and others that must wait for them somewhere, have no bound, or that of what finds room in a buffer of known size"
+    } else {
+        "Classes that shapers or gates keep apart from that are bounded, others are not, and what finds a buffer full is lost"
+    };
+    let line = if server.line > 0 { format!("line {}, ", server.line) } else { String::new() };
+    format!(
+        "{line}server \"{}\": its load is {:.6} (limit: at most 1), by the {} flows {}; lower their rates, send some another way, or \
+         give the port a faster link. {then}",
+        server.name,
+        load.to_f64_up(),
+        names.len(),
+        first_names(&names)
+    )
+}
+
 pub(crate) fn notes(
     model: &Model,
     choice: Choice,
@@ -229,14 +250,8 @@ pub(crate) fn notes(
             server.name
         ));
     }
-    for (server, load) in model.servers.iter().zip(loads).filter(|(_, load)| **load > Rational::ONE) {
-        all.push(format!(
-            "more is sent to server \"{}\" than it serves (load {:.6}): classes that shapers or gates keep apart from that are \
-             bounded, others are not, and what finds a buffer full is lost",
-            server.name,
-            load.to_f64_up()
-        ));
-    }
+    let loaded = loads.iter().enumerate().filter(|(_, load)| **load > Rational::ONE);
+    all.extend(loaded.map(|(server, load)| overloaded(model, server, load)));
     let unbounded: Vec<&str> = flows
         .iter()
         .filter(|flow| flow.targets.iter().any(|target| target.delay.is_none()))

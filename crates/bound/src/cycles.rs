@@ -4,7 +4,8 @@
 //! The next port with the same cycle time gets it by then and the way to it, and its own cycles begin at known times: the
 //! number of the cycle in which the frame comes there at the latest follows, and the end of the one after it. So `h` hops
 //! whose cycles begin as much later as frames take to them have a delay of at most `h + 1` cycles and those times, and
-//! not `2h`. Clocks count by their greatest deviation in a run.
+//! not `2h`. Clocks count by their greatest deviation in a run. In the last of these cycles the frame has left when all that
+//! may come in a cycle, and what goes before it, has: the rest of the cycle is spare.
 //!
 //! **Fit.** All that rests on the frames of a cycle having left by the end of the next one. What comes to a port in a
 //! cycle came to the first of these ports in as many cycles as the number of the cycle varies, and one more; there it is
@@ -53,13 +54,19 @@ pub(crate) fn analyse<N: Number>(
         delays: delays.collect(),
         shifts: exact(&total.shifts),
         came: vec![None; layout.hops.len()],
+        spare: Vec::new(),
     };
     for (hop, described) in layout.hops.iter().enumerate() {
         chains.came[hop] = chains.comes(hop, described.before);
     }
     let values: Values<Rational> = Values::of(model, layout, settings);
-    let faults: Vec<Diagnostic> =
-        (0..layout.nodes.len()).filter_map(|node| chains.overfull(&values, node)).collect();
+    let mut faults = Vec::new();
+    for node in 0..layout.nodes.len() {
+        match chains.spare_of(&values, node) {
+            Ok(spare) => chains.spare.push(spare),
+            Err(fault) => faults.push(fault),
+        }
+    }
     if faults.is_empty() { Ok(Some(chains.ends())) } else { Err(faults) }
 }
 
@@ -80,6 +87,8 @@ struct Chains<'a> {
     shifts: Vec<Option<Rational>>,
     /// By hop; `None`: not to cyclic queues.
     came: Vec<Option<Came>>,
+    /// Time that is surely left of each cycle of a node; zero for one without cycles.
+    spare: Vec<Rational>,
 }
 
 impl<'a> Chains<'a> {
@@ -139,11 +148,11 @@ impl<'a> Chains<'a> {
         Some(&flow.longest_frame * &Rational::integer(frames))
     }
 
-    /// Why the queues of a node may not be empty at the end of a cycle.
-    fn overfull(&self, values: &Values<Rational>, node: usize) -> Option<Diagnostic> {
+    /// The time for which the queues of a node are empty at the end of each cycle, or why they may not be.
+    fn spare_of(&self, values: &Values<Rational>, node: usize) -> Result<Rational, Diagnostic> {
         let own = &self.layout.nodes[node];
         let hops: Vec<usize> = own.groups.iter().flat_map(|group| group.hops.iter().copied()).collect();
-        let cycles = self.cycles(*hops.first()?)?;
+        let Some(cycles) = hops.first().and_then(|hop| self.cycles(*hop)) else { return Ok(Rational::ZERO) };
         let bits = hops.iter().try_fold(Rational::ZERO, |sum, hop| Some(&sum + &self.in_a_cycle(*hop)?));
         let line = values.line(self.layout, node);
         let lost = &(&line.latency + &cycles.guard) * &line.rate;
@@ -160,8 +169,10 @@ impl<'a> Chains<'a> {
         }
         let server = &self.model.servers[own.server];
         let (comes, goes) = (bits.as_ref(), room.as_ref().map(|room| room.clone().max(Rational::ZERO)));
-        if comes.zip(goes.as_ref()).is_some_and(|(comes, goes)| comes <= goes) {
-            return None;
+        if let Some((comes, goes)) = comes.zip(goes.as_ref())
+            && comes <= goes
+        {
+            return Ok(&(goes - comes) / &line.rate);
         }
         let told = |bits: Option<&Rational>| {
             bits.map_or_else(|| "any number of".to_owned(), |bits| format!("{:.0}", bits.to_f64_up()))
@@ -173,7 +184,7 @@ impl<'a> Chains<'a> {
         );
         let cure = "lengthen the cycle, send less in these classes or above them, or begin the cycles of each switch as much later \
                     as frames take to it";
-        Some(problem(server.line, &format!("server \"{}\"", server.name), &message, &limit, cure))
+        Err(problem(server.line, &format!("server \"{}\"", server.name), &message, &limit, cure))
     }
 
     fn ends(&self) -> Ends {
@@ -194,11 +205,13 @@ impl<'a> Chains<'a> {
         let mut begun = Rational::ZERO;
         for hop in hops {
             late = &late + &self.at(*hop).1.wait;
+            let node = self.layout.hops[*hop].node;
             let Some((came, cycles)) = self.came[*hop].zip(self.cycles(*hop)) else {
-                late = &late + self.delays[self.layout.hops[*hop].node].as_ref()?;
+                late = &late + self.delays[node].as_ref()?;
                 continue;
             };
-            let within = &late + &(&Rational::integer(2) * &cycles.most);
+            let spare = &self.spare[node];
+            let within = &late + &(&(&Rational::integer(2) * &cycles.most) - spare);
             if came.first == *hop {
                 (begun, late) = (late, within);
                 continue;
@@ -206,7 +219,7 @@ impl<'a> Chains<'a> {
             let first = self.cycles(came.first)?;
             let last = cycles.base + (came.latest + 2) * cycles.picos + cycles.deviation;
             let whole = Rational::new(last - (first.base - first.deviation), PICOS_PER_SECOND);
-            late = (&begun + &whole).min(within);
+            late = (&begun + &(&whole - spare)).min(within);
         }
         Some(late)
     }

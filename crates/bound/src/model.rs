@@ -504,41 +504,6 @@ impl Model {
         }
         if found.is_empty() { Ok(()) } else { Err(found) }
     }
-
-    /// Refuses overloaded servers, except those that separate classes by rules.
-    ///
-    /// # Errors
-    /// One error for each server, with the flows that pass it.
-    pub fn check_loads(&self, loads: &[Rational]) -> Result<(), Vec<Diagnostic>> {
-        let mut found = Vec::new();
-        let over = loads.iter().enumerate().filter(|(_, load)| **load > Rational::ONE);
-        for (index, load) in over.filter(|(index, _)| self.servers[*index].rules.is_empty()) {
-            let server = &self.servers[index];
-            let mut names: Vec<&str> = self.flows_at(index).map(|flow| flow.name.as_str()).collect();
-            let count = names.len();
-            names.truncate(20);
-            let more = if count > names.len() {
-                format!(" and {} more", count - names.len())
-            } else {
-                String::new()
-            };
-            let message = format!(
-                "its load is {:.6} (exactly {load}): more is sent to it than it serves, by the {count} flows {}{more}",
-                load.to_f64_up(),
-                names.join(", ")
-            );
-            let cure =
-                "lower the rates of these flows, send some another way, or give the port a faster link";
-            found.push(problem(
-                server.line,
-                &format!("server \"{}\"", server.name),
-                &message,
-                "at most 1",
-                cure,
-            ));
-        }
-        if found.is_empty() { Ok(()) } else { Err(found) }
-    }
 }
 
 /// Message, limit and cure of an error.

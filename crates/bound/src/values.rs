@@ -171,7 +171,8 @@ impl<N: Number> Values<N> {
         }
     }
 
-    /// Arrivals of a group, each flow shifted by its path so far, limited by each kind of cap.
+    /// Arrivals of a group, each flow shifted by its path so far, limited by the link; of flows whose shift is unbounded,
+    /// by the link alone.
     fn group(
         &self,
         layout: &Layout,
@@ -179,6 +180,16 @@ impl<N: Number> Values<N> {
         group: &Group,
         shifts: &[Option<N>],
     ) -> Option<Arrival<N>> {
+        let shifted = self.shifted(layout, group, shifts);
+        let Some(from) = group.from.filter(|_| self.settings.grouping) else { return shifted };
+        let Some(capacity) = &self.capacities[from] else { return shifted };
+        let burst = if self.settings.packetizer { self.frames[&at].clone() } else { N::zero() };
+        let cap = Arrival::bucket(burst, capacity.clone());
+        Some(shifted.map_or_else(|| cap.clone(), |curve| curve.limited(&cap)))
+    }
+
+    /// Arrivals of a group, each flow shifted by its path so far.
+    fn shifted(&self, layout: &Layout, group: &Group, shifts: &[Option<N>]) -> Option<Arrival<N>> {
         let mut total = Bucket { burst: N::zero(), rate: N::zero() };
         let mut bent = Vec::new();
         for hop in &group.hops {
@@ -191,15 +202,10 @@ impl<N: Number> Values<N> {
             }
         }
         let straight = Arrival::bucket(total.burst, total.rate);
-        let curve = if bent.is_empty() {
-            straight
-        } else {
-            Arrival::sum(&bent.iter().chain([&straight]).collect::<Vec<_>>())
-        };
-        let Some(from) = group.from.filter(|_| self.settings.grouping) else { return Some(curve) };
-        let Some(capacity) = &self.capacities[from] else { return Some(curve) };
-        let burst = if self.settings.packetizer { self.frames[&at].clone() } else { N::zero() };
-        Some(curve.limited(&Arrival::bucket(burst, capacity.clone())))
+        if bent.is_empty() {
+            return Some(straight);
+        }
+        Some(Arrival::sum(&bent.iter().chain([&straight]).collect::<Vec<_>>()))
     }
 
     /// All arrivals at a node; `None`: unbounded.

@@ -115,8 +115,14 @@ class Answer(Struct, frozen=True):
 
     @property
     def bounded(self) -> bool:
-        """Whether every target has a bound."""
-        return all(target.delay is not None for flow in self.flows for target in flow.targets)
+        """Whether every target has a bound, and no port has more to send than it can, whatever its buffer bounds."""
+        targets = (target for flow in self.flows for target in flow.targets)
+        return not self.overloaded and all(target.delay is not None for target in targets)
+
+    @property
+    def overloaded(self) -> tuple[ServerBound, ...]:
+        """The ports with a load above 1."""
+        return tuple(server for server in self.servers if server.load > 1)
 
     @property
     def kept(self) -> bool:

@@ -136,6 +136,8 @@ def verdict(answer: Answer) -> str:
     targets = [target for flow in answer.flows for target in flow.targets]
     bounded = sum(target.delay is not None for target in targets)
     said = f"{bounded} of {len(targets)} targets bounded"
+    if answer.overloaded:
+        said += f"; OVERLOADED: {', '.join(server.server for server in answer.overloaded)}"
     if not answer.limits:
         return f"{said}; no limit to keep"
     broken = [limit for limit in answer.limits if not limit.kept]

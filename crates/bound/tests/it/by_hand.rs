@@ -152,10 +152,30 @@ fn overload_names_server_and_flows() {
     let flow = |rate: f64| (10.0, rate, vec![0]);
     let over = Ports { servers: vec![(10.0, 1.0)], flows: vec![flow(6.0), flow(5.0)] };
     let reply = over.ask("tfa fifo");
-    let said = &reply["refused"]["input"][0];
-    assert_eq!(said["element"], "server \"s0\"");
-    assert!(said["message"].as_str().unwrap().contains("f0, f1"), "{said}");
-    assert!(said["message"].as_str().unwrap().contains("11/10"), "{said}");
+    let said = reply["answer"]["notes"][0].as_str().unwrap();
+    assert!(said.contains("server \"s0\": its load is 1.1"), "{said}");
+    assert!(said.contains("limit: at most 1") && said.contains("flows f0, f1; lower their rates"), "{said}");
+}
+
+#[test]
+fn an_overloaded_server_leaves_bounds_to_what_it_does_not_touch() {
+    let flows = vec![
+        (10.0, 6.0, vec![0]),
+        (10.0, 5.0, vec![0, 1]),
+        (10.0, 1.0, vec![1, 2]),
+        (10.0, 1.0, vec![3]),
+        (10.0, 1.0, vec![3, 2]),
+    ];
+    let over = Ports { servers: vec![(10.0, 1.0); 4], flows };
+    for question in
+        ["tfa fifo", "sfa fifo", "tfa arbitrary", "sfa arbitrary", "pmoo arbitrary", "tfa fifo rounded"]
+    {
+        let reply = over.ask(question);
+        let of = |flow: usize| reply["answer"]["flows"][flow]["targets"][0]["delay"].as_f64();
+        // Those of the server, and one that shares a server with them later; the last meets that one behind it.
+        assert_eq!([of(0), of(1), of(2), of(4)], [None; 4], "{question}: {reply}");
+        assert!(of(3).is_some(), "{question}: {reply}");
+    }
 }
 
 #[test]
