@@ -40,10 +40,11 @@ def show_text(answer: Answer, console: Console) -> None:
     _show_servers(answer, console)
     say("")
     say("These bounds hold if:")
-    for assumption in answer.assumptions:
-        say(f"- {assumption}")
-    for note in dict.fromkeys(answer.notes):
-        say(f"Note: {note}")
+    for text in (
+        *(f"- {assumption}" for assumption in answer.assumptions),
+        *(f"Note: {note}" for note in dict.fromkeys(answer.notes)),
+    ):
+        console.print(text, markup=False, highlight=False)
 
 
 def _worst(answer: Answer) -> Iterator[str]:
