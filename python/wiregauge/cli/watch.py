@@ -6,7 +6,6 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
@@ -62,6 +61,8 @@ def watch(
 
     An alarm is printed when a promise breaks, and when a second keeps it again.
     """
+    from msgspec.structs import replace
+
     from wiregauge.files import ForeignFileError
     from wiregauge.records import RunDirectory, RunDirectoryError
     from wiregauge.streams import StreamsError, written

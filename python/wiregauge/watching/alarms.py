@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from wiregauge.streams import Observed, PromiseResult
 
@@ -14,8 +16,7 @@ _MOST: Final = 1000
 """Alarms that are listed; others are counted only."""
 
 
-@dataclass(frozen=True, slots=True)
-class Alarm:
+class Alarm(Struct, frozen=True):
     """A promise that was broken in some second: since when, until when, and the figure with which it began."""
 
     promise: PromiseResult

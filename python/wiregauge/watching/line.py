@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
 
 from wiregauge.files.typed_json import Count, Verdict, json_schema
 from wiregauge.streams import PromiseResult
@@ -15,8 +17,7 @@ from wiregauge.watching.watch import Second
 __all__ = ["line_of", "schema_path", "watch_schema"]
 
 
-@dataclass(frozen=True, slots=True)
-class StreamNow:
+class StreamNow(Struct, frozen=True):
     """A stream in the last second."""
 
     name: str
@@ -29,8 +30,7 @@ class StreamNow:
     """Numbers that turned out to be missing; None: it has none."""
 
 
-@dataclass(frozen=True, slots=True)
-class AlarmNow:
+class AlarmNow(Struct, frozen=True):
     """A promise that broke in the last second, or is kept again."""
 
     what: Literal["broken", "kept-again"]
@@ -38,8 +38,7 @@ class AlarmNow:
     promise: PromiseResult
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """A second; what has no other time is of all seconds so far."""
 
     schema: Literal[1]
@@ -91,7 +90,7 @@ def line_of(second: Second, frames_before: int, alarms: list[Alarm], broken: int
             for stream in second.last.streams
         ],
     )
-    return json.dumps(asdict(line))
+    return json.dumps(msgspec.to_builtins(line))
 
 
 def schema_path() -> Path:

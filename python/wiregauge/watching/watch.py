@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Self
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from wiregauge import _native
 from wiregauge.contracts import Contract, judge
@@ -20,8 +22,7 @@ class WatchError(Exception):
     """An interface cannot be watched; the message says why, and the cure."""
 
 
-@dataclass(frozen=True, slots=True)
-class Second:
+class Second(Struct, frozen=True):
     """All so far, and the last second by itself, both judged by the contract if there is one."""
 
     so_far: Observed
