@@ -82,7 +82,7 @@ class Link:
 @pytest.fixture
 def link() -> Iterator[Link]:
     if os.geteuid() != 0:
-        pytest.skip("needs root")
+        pytest.skip("network namespaces and packet sockets need root")
     made = Link()
     yield made
     made.close()

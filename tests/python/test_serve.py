@@ -314,8 +314,9 @@ def test_the_percentiles_of_any_window_are_those_of_the_records(
 ) -> None:
     flow = data.draw(st.sampled_from([1, 2]))
     rows = messages(folder, flow).select(
-        t=pl.coalesce("tx_app", "intended", "tx_drv", "rx_app"), value=pl.col("rx_app") - pl.col("tx_app")
-    )
+        t=pl.coalesce("tx_app", "intended", "tx_drv", "rx_app"), value=pl.col("rx_app") - pl.col("tx_app"),
+        lost=pl.col("outcome").cast(pl.String) == "lost",
+    )  # fmt: skip
     begin = data.draw(st.floats(-0.01, 1.0))
     end = begin + data.draw(st.sampled_from([1e-5, 1e-3, 0.02, 0.3, 5.0]))
     query = {"f": str(flow), "m": "latency", "t": f"{begin!r},{end!r}"}
@@ -329,6 +330,7 @@ def test_the_percentiles_of_any_window_are_those_of_the_records(
     found, n = told["flows"][str(flow)], len(values)
     assert (found["n"], found["least"], found["greatest"]) == (n, values[0], values[-1])
     assert found["mean"][0] == pytest.approx(sum(values) / n)
+    assert found["lost"] == inside.filter(pl.col("lost")).height
     assert sum(found["counts"]) == n
     for name, (value, low, high) in found["percentiles"].items():
         at = math.ceil(Fraction(name[1:]) / 100 * n)

@@ -42,7 +42,8 @@ def _of_view(opened: Opened, view: View) -> Mapping[str, Any]:
     with opened.reading:
         courses = opened.courses(view.run)
         found = {flow_key(flow): course for flow in view.flows if (course := courses.of(flow, measure))}
-        count = sum(course.columns(1, view.begin, view.end).values for course in found.values())
+        windows = {key: course.columns(1, view.begin, view.end) for key, course in found.items()}
+        count = sum(shape.values for shape in windows.values())
         if count > MOST_VALUES:
             note = (
                 f"The window has {count_of(count, 'value')}. Percentiles are computed from at most {MOST_VALUES}: "
@@ -66,7 +67,14 @@ def _of_view(opened: Opened, view: View) -> Mapping[str, Any]:
         "measure": measure,
         "note": note,
         "edges": edges.tolist(),
-        "flows": {key: _of_flow(measure, of, edges) for key, of in filled.items()},
+        "flows": {
+            key: {
+                **_of_flow(measure, of, edges),
+                "lost": int(windows[key].lost.sum()),
+                "unknown": int(windows[key].unknown.sum()),
+            }
+            for key, of in filled.items()
+        },
     }
 
 

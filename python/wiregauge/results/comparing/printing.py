@@ -49,11 +49,13 @@ class _Row(Struct, frozen=True):
         return f"{self.flow.label} {one if one == other else f'{one} → {other}'}{way}"
 
     @property
-    def weight(self) -> tuple[int, float]:
-        """Sort key: by verdict, then by the shift of the median against what is uncertain about it."""
+    def weight(self) -> tuple[int, bool, float]:
+        """Sort key: by verdict, other losses first, then by the shift of the median against its interval."""
         order = ("worse", "better", "undecided", "same")
         median = self.measure.shift("p50") if self.measure is not None else None
-        return order.index(self.flow.verdict), -_outstanding(median)
+        lost = self.flow.shares.get("lost")
+        as_many = lost is None or lost.base_count == lost.new_count
+        return order.index(self.flow.verdict), as_many, -_outstanding(median)
 
 
 def _outstanding(shift: Shift | None) -> float:

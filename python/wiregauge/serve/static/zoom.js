@@ -379,8 +379,8 @@
     tabulate(drawn) {
       const names = ["p1", "p50", "p90", "p99", "p99.9", "p99.99"].filter((name) => drawn.some(([, one]) => one.percentiles[name]));
       const cell = (value, low, high) => value === undefined ? "–" : `${time(value)}${low === undefined ? "" : ` [${low === null ? "–" : time(low)}, ${high === null ? "–" : time(high)}]`}`;
-      const rows = drawn.map(([key, one]) => [flows.get(key).label, spanned(one.n), time(one.least), ...names.map((name) => cell(...(one.percentiles[name] || []))), time(one.greatest), one.mean[1] === null ? time(one.mean[0]) : `${time(one.mean[0])} ± ${time(one.mean[1])}`]);
-      const heads = ["flow", "n", "least", ...names, "greatest", "mean"];
+      const rows = drawn.map(([key, one]) => [flows.get(key).label, spanned(one.n), spanned(one.lost), spanned(one.unknown), time(one.least), ...names.map((name) => cell(...(one.percentiles[name] || []))), time(one.greatest), one.mean[1] === null ? time(one.mean[0]) : `${time(one.mean[0])} ± ${time(one.mean[1])}`]);
+      const heads = ["flow", "n", "lost", "unknown", "least", ...names, "greatest", "mean"];
       this.rows.replaceChildren(...(rows.length ? [tableOf(heads, rows)] : []));
     }
   }
