@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 from typer.testing import CliRunner
 
+import foreign_frames
 from command_json import validator
 from test_one_tap import MS, US, VL_16, Frame, classic, two_interfaces, virtual_link
 from wiregauge.cli import app
@@ -138,6 +139,24 @@ def test_what_is_learnt_is_kept_by_what_it_was_learnt_from_and_broken_by_a_fault
     assert "# Margins: times and skew 20 %" in text
     assert set(results(seen(tmp_path, frames), text, tmp_path).values()) == {"pass", "PASS"}
     assert results(seen(tmp_path, moved(frames, 40, 3 * MS), 0), text, tmp_path)["longest_interval"] == "fail"
+
+
+@pytest.mark.parametrize("kind", ["arinc664", *foreign_frames.KINDS])
+def test_of_every_kind_what_is_learnt_is_kept_also_where_a_stream_passes_both_taps(
+    kind: str, tmp_path: Path
+) -> None:
+    frame = virtual_link if kind == "arinc664" else foreign_frames.KINDS[kind][0]
+    frames = [
+        (side, n * MS + ((n % 3 - 1) * 20 * US) * side, frame(n % 255 + 1))
+        for n in range(60)
+        for side in (0, 1)
+    ]
+    path = tmp_path / "pair.pcapng"
+    path.write_bytes(two_interfaces(sorted(frames, key=lambda one: one[1])))
+    observed = observe([path], 0)
+    told = results(observed, learnt(observed), tmp_path)
+    assert set(told.values()) == {"pass", "PASS"}
+    assert len(told) > 2
 
 
 TABLE = '[[stream]]\nkind = "arinc664"\nvl = 16\n'

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Literal
 
 from msgspec import Struct, field
 
+from wiregauge import _native
 from wiregauge.streams import Copies, Stream
 
-__all__ = ["Contract", "ContractError", "Expected", "Matcher"]
+__all__ = ["Contract", "ContractError", "Expected", "Matcher", "identities"]
 
 Part = int | float | str
 
 
 class ContractError(ValueError):
     """The file is no contract; the message says where, why, and what to write."""
+
+
+@cache
+def identities() -> Mapping[str, Sequence[str]]:
+    """The kinds of streams, each with the fields that tell its streams apart, whenever they are captured."""
+    found: Mapping[str, Sequence[str]] = json.loads(_native.stream_identities())
+    return found
 
 
 class Expected(Struct, frozen=True, kw_only=True):

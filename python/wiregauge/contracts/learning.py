@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
+from wiregauge.contracts.contract import identities
 from wiregauge.measures.definitions.units import count_of, duration
 from wiregauge.streams import JITTER_LIMIT_PS, PS_PER_NS, Copies, Observed, Stream
 
@@ -42,64 +43,106 @@ def _head(observed: Observed) -> Iterator[str]:
 
 def _tables(observed: Observed) -> Iterator[str]:
     by_group = {(copies.kind, _group(copies)): copies for copies in observed.copies}
+    # What is recognised by the same, as a stream that passes two interfaces, is promised once.
+    alike: dict[tuple[object, ...], list[Stream]] = {}
     for stream in observed.streams:
+        alike.setdefault((stream.kind, *_identity(stream), stream.network, *stream.vlans), []).append(stream)
+    for streams in alike.values():
         yield ""
-        seen = f"{count_of(stream.frames, 'frame')}, period {_seen(stream.period.mean)}"
-        if stream.period.n > 1:
-            seen += f" ({_seen(stream.period.min)} to {_seen(stream.period.max)})"
-        if stream.frames < _LEAST_FRAMES:
-            yield f"# {_comment(stream.name)}: not learnt, too few: {seen}"
+        learnt_from = [stream for stream in streams if stream.frames >= _LEAST_FRAMES]
+        for stream in streams:
+            seen = _seen_of(stream)
+            few = stream.frames < _LEAST_FRAMES
+            yield f"# {_comment(stream.name)}: not learnt, too few: {seen}" if few else f"# {seen}"
+        if not learnt_from:
             continue
-        yield f"# {seen}"
-        yield "[[stream]]"
-        yield f"name = {_text(stream.name)}"
-        yield f"kind = {_text(stream.kind)}"
-        for key, value in stream.fields.items():
-            yield f"{key} = {_text(value) if isinstance(value, str) else value}"
-        if stream.network is not None:
-            yield f"network = {_text(stream.network)}"
-        yield f"vlans = {stream.vlans}"
-        yield from _promises(stream)
+        yield from _recognised(learnt_from[0])
+        yield from _promises(learnt_from)
         copies = next(
-            (one for (kind, group), one in by_group.items() if kind == stream.kind and _is_of(group, stream)),
+            (
+                one
+                for (kind, group), one in by_group.items()
+                if kind == learnt_from[0].kind and _is_of(group, learnt_from[0])
+            ),
             None,
         )
         if copies is not None:
             yield from _of_copies(copies)
 
 
-def _promises(stream: Stream) -> Iterator[str]:
-    yield f'lmax = "{stream.longest}B"'
-    if stream.bags:
-        fitting = [bag for bag in stream.bags if bag.tolerant_jitter_ps <= JITTER_LIMIT_PS]
-        bag = fitting[-1] if fitting else stream.bags[0]
-        yield f'bag = "{_time(bag.bag_ps)}"'
-        most = JITTER_LIMIT_PS if fitting else _above(bag.tolerant_jitter_ps * (1 + _MARGIN))
-        yield f'max-jitter = "{_time(most)}"'
-    period = stream.period
-    if period.sd is not None and period.mean and period.sd <= _MOST_VARIATION * period.mean:
-        if period.min:
-            yield f'min-interval = "{_time(_below(period.min * (1 - _MARGIN)))}"'
-        yield f'max-interval = "{_time(_above((period.max or 0) * (1 + _MARGIN)))}"'
+def _seen_of(stream: Stream) -> str:
+    seen = f"{count_of(stream.frames, 'frame')}, period {_seen(stream.period.mean)}"
+    if stream.period.n > 1:
+        seen += f" ({_seen(stream.period.min)} to {_seen(stream.period.max)})"
+    return seen
+
+
+def _identity(stream: Stream) -> list[tuple[str, int | float | str]]:
+    """What it is recognised by another day: not the source of RTP, say, which is new with each session."""
+    return [(key, value) for key, value in stream.fields.items() if key in identities()[stream.kind]]
+
+
+def _recognised(stream: Stream) -> Iterator[str]:
+    yield "[[stream]]"
+    yield f"name = {_text(stream.name)}"
+    yield f"kind = {_text(stream.kind)}"
+    for key, value in _identity(stream):
+        yield f"{key} = {_text(value) if isinstance(value, str) else value}"
+    if stream.network is not None:
+        yield f"network = {_text(stream.network)}"
+    yield f"vlans = {stream.vlans}"
+
+
+def _promises(streams: Sequence[Stream]) -> Iterator[str]:
+    """What all of these streams keep."""
+    yield f'lmax = "{max(stream.longest for stream in streams)}B"'
+    if all(stream.bags for stream in streams):
+        yield from _of_bag(streams)
+    if all(_is_periodic(stream) for stream in streams):
+        least = min(stream.period.min or 0 for stream in streams)
+        if least:
+            yield f'min-interval = "{_time(_below(least * (1 - _MARGIN)))}"'
+        greatest = max(stream.period.max or 0 for stream in streams)
+        yield f'max-interval = "{_time(_above(greatest * (1 + _MARGIN)))}"'
     else:
         yield "# no promise of a period: times between frames vary too much"
-    sequence = stream.sequence
-    if sequence is not None and sequence.numbered == stream.frames and not sequence.is_shared:
-        counts = {
-            "missing": sequence.missing,
-            "duplicates": sequence.duplicates,
-            "reordered": sequence.reordered,
-            "rejected": sequence.rejected,
-        }
-        for name, count in counts.items():
-            if count == 0:
+    numbered = [
+        stream.sequence
+        for stream in streams
+        if stream.sequence is not None
+        and stream.sequence.numbered == stream.frames
+        and not stream.sequence.is_shared
+    ]
+    if len(numbered) == len(streams):
+        for name in ("missing", "duplicates", "reordered", "rejected"):
+            counts = [getattr(sequence, name) for sequence in numbered]
+            if not any(counts) and None not in counts:
                 yield f"max-{name} = 0"
-            elif count:
-                yield f"# no promise of max-{name}: there were {count}"
-    if stream.echo is not None and stream.echo.round_trip.max:
-        yield f'max-round-trip = "{_time(_above(stream.echo.round_trip.max * (1 + _MARGIN)))}"'
-        if not stream.echo.unreturned:
+            elif any(counts):
+                yield f"# no promise of max-{name}: there were {max(filter(None, counts))}"
+    trips = [stream.echo.round_trip.max for stream in streams if stream.echo is not None]
+    if len(trips) == len(streams) and all(trips):
+        yield f'max-round-trip = "{_time(_above(max(filter(None, trips)) * (1 + _MARGIN)))}"'
+        if not any(stream.echo.unreturned for stream in streams if stream.echo is not None):
             yield "max-unreturned = 0"
+
+
+def _of_bag(streams: Sequence[Stream]) -> Iterator[str]:
+    """The greatest BAG within whose jitter all stay, else the least of all."""
+    jitter: dict[int, float] = {}
+    for stream in streams:
+        for bag in stream.bags:
+            jitter[bag.bag_ps] = max(jitter.get(bag.bag_ps, 0), bag.tolerant_jitter_ps)
+    fitting = [bag for bag, most in jitter.items() if most <= JITTER_LIMIT_PS]
+    chosen = max(fitting) if fitting else min(jitter)
+    yield f'bag = "{_time(chosen)}"'
+    most = JITTER_LIMIT_PS if fitting else _above(jitter[chosen] * (1 + _MARGIN))
+    yield f'max-jitter = "{_time(most)}"'
+
+
+def _is_periodic(stream: Stream) -> bool:
+    period = stream.period
+    return bool(period.sd is not None and period.mean and period.sd <= _MOST_VARIATION * period.mean)
 
 
 def _of_copies(copies: Copies) -> Iterator[str]:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import json
 import re
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from wiregauge import _native
-from wiregauge.contracts.contract import Contract, ContractError, Expected
+from wiregauge.contracts.contract import Contract, ContractError, Expected, identities
 from wiregauge.contracts.promises import PROMISES
 from wiregauge.files import nearest, printable, read_text
 from wiregauge.plan.quantity import QuantityError, size_b, time_ps
@@ -44,9 +42,8 @@ def read_contract(path: Path) -> Contract:
     try:
         text = read_text(path, _LARGEST_FILE)
     except (OSError, ValueError) as error:
-        raise ContractError(
-            f"{path}: cannot be read ({error}); name a contract: TOML, CSV or a test"
-        ) from None
+        why = error.strerror if isinstance(error, OSError) else error
+        raise ContractError(f"{path}: cannot be read ({why}); name a contract: TOML, CSV or a test") from None
     read = _Csv if path.suffix.lower() in (".csv", ".tsv", ".txt") else _Toml
     return read(path, text).contract()
 
@@ -105,7 +102,7 @@ class _Toml:
             held = tomllib.loads(self._text)
         except tomllib.TOMLDecodeError as error:
             raise ContractError(f"{self._path}: is no TOML: {error}") from None
-        self._identities: dict[str, list[str]] = json.loads(_native.stream_identities())
+        self._identities = identities()
         tables = held.pop("stream", [])
         others = held.pop("others", "allowed")
         for key in held:
