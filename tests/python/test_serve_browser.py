@@ -167,7 +167,7 @@ def test_the_keyboard_alone_suffices(walk: Walk) -> None:
     page.get_by_role("link", name="Messages", exact=True).focus()
     page.keyboard.press("Enter")
     expect(page.locator("figcaption")).to_contain_text("messages are in the picture")
-    page.locator(".canvas").focus()
+    page.locator(".canvas[role=group]").focus()
     page.keyboard.press("]")
     expect(page.locator("output.readout")).to_contain_text("Enter: its story")
     for _ in range(6):
@@ -177,7 +177,7 @@ def test_the_keyboard_alone_suffices(walk: Walk) -> None:
     page.keyboard.press("]")
     page.keyboard.press("Enter")
     expect(page.locator("#story h2")).to_contain_text("Message")
-    page.locator(".canvas").focus()
+    page.locator(".canvas[role=group]").focus()
     page.keyboard.press("0")
     expect(page.locator("#window")).to_have_text("the whole run")
     page.locator("details summary", has_text="The picture as a table").focus()
