@@ -15,16 +15,16 @@ import json
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from benchmarks import table
 
 GIB = 1 << 30
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(Struct, frozen=True):
     """A test with a number of flows and messages of each, and the bar: seconds, with or without the explanation."""
 
     name: str

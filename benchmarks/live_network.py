@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import dataclasses
 import json
 import os
 import platform
@@ -37,7 +36,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 from pyroute2 import netns
 
 from benchmarks import table
@@ -294,7 +293,7 @@ class Model(Way):
         spool = folder / "spool"
         spool.mkdir(mode=0o700)
         (place,) = (one for one in self.bench.open(campaign, spool) if one.is_network)
-        self.place: AgentPlace = dataclasses.replace(
+        self.place: AgentPlace = replace(
             place, servicing_core=int(cores()[1]), own_core=cores()[0] != cores()[1]
         )
         self.runs = 0
