@@ -24,6 +24,7 @@ from wiregauge.figures.bounds import (
     arrivals_figure,
     hops_figure,
     marks_figure,
+    ports_figure,
     service_figure,
 )
 from wiregauge.figures.compare import compare_figures
@@ -251,6 +252,17 @@ def test_of_bounds() -> None:
     exceeded = FlowMark("h", 10.0, None, 11.0, exceeded=True)
     assert "1 flow took longer" in said(marks_figure([exceeded]))
     assert "took longer" not in said(marks_figure([measured, simulated]))
+    near, far = FlowMark("i", 10.0, None, None, limit=20.0), FlowMark("j", 10.0, None, None, limit=100.0)
+    assert "Triangles" in said(marks_figure([near]))
+    assert "Triangles" not in said(marks_figure([far]))
+    assert "1 limit so far to the right" in said(marks_figure([near, far]))
+    assert "2 more flows are not drawn" in said(marks_figure([near] * 62))
+    assert "1 port with lower loads" in said(ports_figure({f"p{k}": 0.1 for k in range(61)}))
+    gap = HopMark("f", ["a", "b"], [1.0, 1.0], waits=[0.0, 2.0])
+    assert "Gaps" in said(hops_figure([gap]))
+    simulated_hop = HopMark("f", ["a"], [1.0], simulated=[0.5])
+    assert "Orange" in said(hops_figure([simulated_hop]))
+    assert "Blue" not in said(hops_figure([simulated_hop]))
     seen, unseen = HopMark("f", ["a"], [1.0], [0.5]), HopMark("f", ["a"], [1.0], [None])
     assert "residence" in said(hops_figure([seen]))
     assert "residence" not in said(hops_figure([unseen]))

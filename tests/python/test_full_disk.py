@@ -72,12 +72,13 @@ COMMANDS = {
     "a schedule": "schedule {examples}/schedule/robot-cell.xml --out out",
     "worst cases": "bounds {examples}/first.xml --search --time-limit 1s --out out",
     "bounds": "bounds {examples}/first.xml --results out.xml",
+    "a page of bounds": "bounds {examples}/first.xml --out out.html",
     "a template": "new two-hosts out.xml",
     "a lab": "lab init out",
     "a run": "run {examples}/first.xml --out out",
     "captures": "import {faults}/slow-before.pcap {faults}/slow-behind.pcap --passive --out out",
 }
-OF_AN_ANSWER = {"a comparison"}
+OF_AN_ANSWER = {"a comparison", "a page of bounds"}
 """What was asked for is printed; only the page of it is missing."""
 ON_A_FULL_DISK = """
 import json, os, sys

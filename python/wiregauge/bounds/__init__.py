@@ -13,7 +13,7 @@ from wiregauge.bounds.analysing import (
 )
 from wiregauge.bounds.every_run import Bounded, bound_every, runs_json, show_runs, worst_run
 from wiregauge.bounds.networks import Source, read, read_every
-from wiregauge.bounds.printing import show_text
+from wiregauge.bounds.printing import show_text, verdict
 from wiregauge.bounds.results_file import write_results
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "runs_json",
     "show_runs",
     "show_text",
+    "verdict",
     "with_deadlines",
     "worst_run",
     "write_results",

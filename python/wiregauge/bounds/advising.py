@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from wiregauge._native import read_quantity
-from wiregauge.bounds.analysing import Answer, Judged, NoAnswerError, bound
+from wiregauge.bounds.analysing import Answer, Judged, NoAnswerError, bound, total_flow
 from wiregauge.bounds.knobs import Knob, Value, knobs_of
 from wiregauge.bounds.networks import Source
 from wiregauge.bounds.telling import Tell, silent
@@ -194,17 +194,7 @@ class _Advising:
 
     @cached_property
     def _total(self) -> Answer | None:
-        grouping = self._answer.grouping == "on"
-        try:
-            return bound(
-                self._source,
-                "tfa",
-                multiplexing=self._answer.multiplexing,
-                grouping=grouping,
-                phases=self._answer.phases,
-            )
-        except (TestError, NoAnswerError):
-            return None
+        return total_flow(self._source, self._answer)
 
     def _port(self, limit: Judged) -> Port | None:
         """The port that adds most to a bound, by total flow analysis, the only method with a delay for each port."""

@@ -26,6 +26,7 @@ __all__ = [
     "TargetBound",
     "bound",
     "convert",
+    "total_flow",
 ]
 
 
@@ -157,6 +158,22 @@ def bound(
         _refuse(source, reply["refused"])
     found = reply["answer"]
     return replace(_decoded({**found, "notes": [*found["notes"], *source.notes]}), loses=source.loses)
+
+
+def total_flow(source: Source, answer: Answer) -> Answer | None:
+    """The same bounds by total flow analysis, the only method with a delay for each server; None where it has none."""
+    if answer.method == "tfa":
+        return answer
+    try:
+        return bound(
+            source,
+            "tfa",
+            multiplexing=answer.multiplexing,
+            grouping=answer.grouping == "on",
+            phases=answer.phases,
+        )
+    except (TestError, NoAnswerError):
+        return None
 
 
 def convert(source: Source, place: Path) -> None:

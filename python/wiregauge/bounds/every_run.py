@@ -7,7 +7,7 @@ points whose networks have the same bounds, are bounded once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 from rich.console import Console
@@ -18,7 +18,16 @@ from wiregauge.bounds.printing import BY_WHAT_ARRIVES, furthest, show_time
 from wiregauge.config import TestError
 from wiregauge.terminal import print_table
 
-__all__ = ["Bounded", "bound_every", "runs_json", "show_runs", "worst_run"]
+__all__ = [
+    "RUN_HEADS",
+    "Bounded",
+    "bound_every",
+    "run_rows",
+    "runs_json",
+    "runs_verdict",
+    "show_runs",
+    "worst_run",
+]
 
 
 class Bounded(Struct, frozen=True):
@@ -69,27 +78,36 @@ def runs_json(found: Sequence[Bounded]) -> list[dict[str, Any]]:
     ]
 
 
-def show_runs(found: Sequence[Bounded], console: Console) -> None:
-    """Prints the answer over all networks of a test, and a line for each."""
+def runs_verdict(found: Sequence[Bounded]) -> str:
+    """One line on the limits of every network of a test."""
     answers = [one.answer for one in found]
     limits = [limit for answer in answers for limit in answer.limits]
     broken = sum(not limit.kept for limit in limits)
     runs = sum(len(one.source.runs) for one in found)
-    said = f"{answers[0].name}: {runs} runs with {len(found)} different networks; "
+    said = f"{runs} runs with {len(found)} different networks; "
     if not limits:
-        said += "no limit to keep"
-    elif broken:
-        said += f"{broken} of {len(limits)} limits NOT KEPT, furthest in {worst_run(found).name}"
-    else:
-        loses = any(answer.loses for answer in answers)
-        said += f"all {len(limits)} limits kept{BY_WHAT_ARRIVES if loses else ''}"
-    style = "bold" if broken else ""
+        return f"{said}no limit to keep"
+    if broken:
+        return f"{said}{broken} of {len(limits)} limits NOT KEPT, furthest in {worst_run(found).name}"
+    loses = any(answer.loses for answer in answers)
+    return f"{said}all {len(limits)} limits kept{BY_WHAT_ARRIVES if loses else ''}"
+
+
+RUN_HEADS: Final = ("runs", "point", "targets bounded", "limits kept", "longest bound")
+
+
+def run_rows(found: Sequence[Bounded]) -> list[tuple[str, ...]]:
+    """A line for each network of a test, under `RUN_HEADS`."""
+    return [_row(one) for one in found]
+
+
+def show_runs(found: Sequence[Bounded], console: Console) -> None:
+    """Prints the answer over all networks of a test, and a line for each."""
+    style = "" if all(one.answer.kept for one in found) else "bold"
+    said = f"{found[0].answer.name}: {runs_verdict(found)}"
     console.print(said, style=style, markup=False, highlight=False, soft_wrap=True)
     console.print()
-    rows = [_row(one) for one in found]
-    print_table(
-        ("runs", "point", "targets bounded", "limits kept", "longest bound"), rows, console, leading=2
-    )
+    print_table(RUN_HEADS, run_rows(found), console, leading=2)
 
 
 def _row(one: Bounded) -> tuple[str, ...]:

@@ -7,10 +7,21 @@ from typing import Final
 
 from rich.console import Console
 
-from wiregauge.bounds.analysing import Answer, Judged, TargetBound
+from wiregauge.bounds.analysing import Answer, Judged, ServerBound, TargetBound
 from wiregauge.terminal import print_table
 
-__all__ = ["BY_WHAT_ARRIVES", "furthest", "show_text", "show_time", "verdict"]
+__all__ = [
+    "BY_WHAT_ARRIVES",
+    "Ranked",
+    "furthest",
+    "judged_text",
+    "longest_hop",
+    "ranked",
+    "show_text",
+    "show_time",
+    "slowest_port",
+    "verdict",
+]
 
 BY_WHAT_ARRIVES: Final = " by the frames that arrive, which are not all"
 
@@ -50,28 +61,47 @@ def show_text(answer: Answer, console: Console) -> None:
 def _worst(answer: Answer) -> Iterator[str]:
     """The flow that comes nearest to its limit or takes longest, and the port with the longest delay."""
     unit = answer.time_unit
-    targets = [(flow.flow, target) for flow in answer.flows for target in flow.targets]
-    limits = _limits(answer)
-
-    def late(pair: tuple[str, TargetBound]) -> tuple[bool, bool, float]:
-        flow, target = pair
-        own = limits.get((flow, target.target))
-        alone = False, target.delay is None, 0.0 if limits else target.delay or 0.0
-        return alone if own is None else _beyond(own)
-
-    if targets:
-        flow, target = max(targets, key=late)
-        own = limits.get((flow, target.target))
+    if rows := ranked(answer):
+        flow, target, own = rows[0]
         limit = "" if own is None else f" of {own.written}"
         slowest = ""
-        if target.hops:
-            stay, server = max(zip(target.hops, target.path, strict=True))
-            slowest = f", {show_time(stay, unit)} of it at {server}"
+        if (longest := longest_hop(target)) is not None:
+            slowest = f", {show_time(longest[0], unit)} of it at {longest[1]}"
         yield f"Worst flow: {flow} to {target.target}, {show_time(target.delay, unit)}{limit}{slowest}"
-    if answer.servers:
-        worst = max(answer.servers, key=lambda one: (one.delay is None, one.delay or 0.0))
+    if (worst := slowest_port(answer)) is not None:
         said = f"{show_time(worst.delay, unit)}, {_bits(worst.backlog_bits)}, load {worst.load:.4f}"
         yield f"Worst port: {worst.server}, {said}"
+
+
+Ranked = tuple[str, TargetBound, Judged | None]
+"""A flow, its bound at a target, and the limit that it exceeds most or is nearest to."""
+
+
+def ranked(answer: Answer) -> list[Ranked]:
+    """Every flow at every target, the one furthest beyond its limit or with the longest bound first."""
+    limits = _limits(answer)
+
+    def late(row: Ranked) -> tuple[bool, bool, float, float]:
+        _, target, own = row
+        beyond = _beyond(own) if own is not None else (False, target.delay is None, 0.0)
+        return *beyond, target.delay or 0.0
+
+    rows = [
+        (flow.flow, target, limits.get((flow.flow, target.target)))
+        for flow in answer.flows
+        for target in flow.targets
+    ]
+    return sorted(rows, key=late, reverse=True)
+
+
+def longest_hop(target: TargetBound) -> tuple[float, str] | None:
+    """The longest bounded delay at a server of a path, and its name; None where hops are not told apart."""
+    return max(zip(target.hops, target.path, strict=False)) if target.hops else None
+
+
+def slowest_port(answer: Answer) -> ServerBound | None:
+    """The port with the longest delay."""
+    return max(answer.servers, key=lambda one: (one.delay is None, one.delay or 0.0), default=None)
 
 
 def _limits(answer: Answer) -> dict[tuple[str, str], Judged]:
@@ -92,7 +122,7 @@ def _show_flows(answer: Answer, console: Console) -> None:
         for target in flow.targets:
             limit = limits.get((flow.flow, target.target))
             least = ("-" if target.least is None else show_time(target.least, unit),) if knows_least else ()
-            judged = ("-", "") if limit is None else (limit.written, _verdict(limit, loses=answer.loses))
+            judged = ("-", "") if limit is None else (limit.written, judged_text(limit, loses=answer.loses))
             row = flow.flow, show_time(target.delay, unit), *least, *(judged if limits else ())
             lines.setdefault(row, []).append(target.target)
     heads = ("flow", "target", "at most", *(("at least",) if knows_least else ()))
@@ -163,7 +193,8 @@ def furthest(answer: Answer) -> tuple[bool, bool, float]:
     return False, None in delays, max((delay or 0.0 for delay in delays), default=0.0)
 
 
-def _verdict(limit: Judged, *, loses: bool) -> str:
+def judged_text(limit: Judged, *, loses: bool) -> str:
+    """Whether a bound keeps a limit, in a word or two; `loses`: the test plants losses."""
     if limit.kept:
         return "kept by what arrives" if loses else "kept"
     within = limit.delay is not None and limit.delay <= limit.at_most

@@ -34,6 +34,11 @@ class Searched:
         """Whether a simulated latency was above its bound."""
         return any(one.alarms for one in self._worst)
 
+    @property
+    def simulated(self) -> dict[tuple[str, str], float]:
+        """The worst simulated latency, s, by flow and target."""
+        return {(one.flow, one.target): one.simulated for one in self._worst if one.simulated is not None}
+
     def as_json(self) -> dict[str, Any]:
         """In the form of `--json`."""
         from wiregauge.bounds.worst import search_json

@@ -13,7 +13,7 @@ import typer
 
 from wiregauge.cli.bound_search import Searched, check_out, searched
 from wiregauge.cli.options import meant
-from wiregauge.cli.shared import AsJson
+from wiregauge.cli.shared import A_PAGE, AsJson, leave_with_page
 from wiregauge.terminal import (
     BAD_INPUT,
     INCOMPLETE,
@@ -172,11 +172,11 @@ def bounds(
         typer.Option(
             "--out",
             "-o",
-            metavar="DIR",
+            metavar="FILE",
             help=meant(
                 "--out",
-                ": a new folder with a test that reproduces the worst case of each flow",
-                only="With --search",
+                f": {A_PAGE}; with --search a new folder with that page and a test that reproduces the worst case of "
+                "each flow",
             ),
             show_default="nothing is written",
         ),
@@ -186,14 +186,13 @@ def bounds(
     """Exit code 1 says that a bound exceeds a limit, or a run of --against or --search its bound, 2 that the network is
     wrong or overloaded, 4 that it has no bound, or that a run of --against is INVALID.
     """
-    _refuse_without_effect(search=search, advise=advise, seconds=seconds, seed=seed, out=out)
+    _refuse_without_effect(search=search, advise=advise, seconds=seconds, seed=seed)
     if search and phases is Phases.KNOWN:
         fail(
             "--search moves the offsets of senders, so --phases known has no meaning; leave it out", BAD_INPUT
         )
     limit_s = _limit_s(seconds)
-    if out is not None:
-        check_out(out)
+    page = None if out is None else _page_at(out, search=search)
     question = {
         "multiplexing": multiplexing.value if multiplexing else None,
         "grouping": None if grouping is None else grouping is Switch.ON,
@@ -217,8 +216,25 @@ def bounds(
     exceeded = any(one.exceeded for one in laid) or (worst is not None and worst.exceeded)
     fit = not any(one.invalid for one in laid)
     bounded, kept = (all(getattr(one.answer, what) for one in found) for what in ("bounded", "kept"))
-    if code := exit_code(answered=bounded and fit, failed=exceeded or not kept):
-        raise typer.Exit(code)
+    code = exit_code(answered=bounded and fit, failed=exceeded or not kept)
+
+    def write_page(place: Path) -> Path:
+        from wiregauge.report import BoundsShown, write_bounds
+
+        return write_bounds(BoundsShown(found, laid, {} if worst is None else worst.simulated), place)
+
+    leave_with_page(code, page, write_page, as_json=as_json)
+
+
+def _page_at(out: Path, *, search: bool) -> Path:
+    """The place of the page; a place that cannot take it is refused before any work."""
+    from wiregauge.report import check_page
+
+    if search:
+        check_out(out)
+        return out / "bounds.html"
+    check_page(out)
+    return out
 
 
 @contextlib.contextmanager
@@ -369,18 +385,15 @@ def _show(
             show_advice(own, console)
 
 
-def _refuse_without_effect(
-    *, search: bool, advise: bool, seconds: str | None, seed: int | None, out: Path | None
-) -> None:
+def _refuse_without_effect(*, search: bool, advise: bool, seconds: str | None, seed: int | None) -> None:
     """Refuses options that would do nothing."""
     if seconds is not None and not search and not advise:
         fail(
             "--time-limit has an effect with --search or --advise only; add one, or leave --time-limit out",
             BAD_INPUT,
         )
-    for option, given in (("--seed", seed), ("--out", out)):
-        if given is not None and not search:
-            fail(f"{option} has an effect with --search only; add it, or leave {option} out", BAD_INPUT)
+    if seed is not None and not search:
+        fail("--seed has an effect with --search only; add it, or leave --seed out", BAD_INPUT)
 
 
 def _limit_s(text: str | None) -> float:

@@ -5,16 +5,24 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from wiregauge.cli.options import meant
-from wiregauge.cli.shared import AsJson, RunDir, judge_and_show, open_run, points_at, readable
+from wiregauge.cli.shared import (
+    A_PAGE,
+    AsJson,
+    RunDir,
+    judge_and_show,
+    leave_with_page,
+    open_run,
+    points_at,
+    readable,
+)
 from wiregauge.cli.streaming import holds_streams, show_directory
 from wiregauge.terminal import BAD_INPUT, INCOMPLETE, exit_code, fail, make_console, put, put_errors, say
 
@@ -177,9 +185,7 @@ Thresholds = Annotated[
 
 PageFile = Annotated[
     Path | None,
-    typer.Option(
-        "--out", "-o", metavar="FILE", help=meant("--out", ": a page (HTML, one file)"), show_default=False
-    ),
+    typer.Option("--out", "-o", metavar="FILE", help=meant("--out", f": {A_PAGE}"), show_default=False),
 ]
 
 
@@ -248,7 +254,7 @@ def compare(
         put()
     else:
         compare_text(found, make_console())
-    _leave(found.exit_code, out, partial(reports.write_compare, found), as_json=as_json)
+    leave_with_page(found.exit_code, out, partial(reports.write_compare, found), as_json=as_json)
 
 
 class Reference(StrEnum):
@@ -298,20 +304,7 @@ def trend(
         print(json.dumps(trend_json(found), indent=1))
     else:
         trend_text(found, make_console())
-    _leave(found.exit_code, out, partial(reports.write_trend, found), as_json=as_json)
-
-
-def _leave(code: int, out: Path | None, write: Callable[[Path], Path], *, as_json: bool) -> NoReturn:
-    """Ends with an answer that was given, after its page is written; its place was good when the work began."""
-    from wiregauge.records import RunDirectoryError
-
-    try:
-        page = write(out) if out is not None else None
-    except RunDirectoryError as error:
-        fail(str(error), INCOMPLETE)
-    if page is not None and not as_json:
-        put(f"page: {page}")
-    raise typer.Exit(code)
+    leave_with_page(found.exit_code, out, partial(reports.write_trend, found), as_json=as_json)
 
 
 def _thresholds(texts: list[str] | None) -> list[Any]:

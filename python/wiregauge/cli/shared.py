@@ -6,9 +6,9 @@ import contextlib
 import shutil
 import sys
 import tempfile
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from wiregauge.cli.whole import Whole
     from wiregauge.measures import Judgement
 
+A_PAGE: Final = "a page (HTML, one file)"
 TestFile = Annotated[Path, typer.Argument(metavar="TEST", help="Test file (XML).", show_default=False)]
 RunDir = Annotated[Path, typer.Argument(metavar="DIR", help="Run directory.", show_default=False)]
 EngineName = Annotated[
@@ -247,3 +248,16 @@ def points_at(option: str, texts: list[str] | None) -> dict[str, str]:
             fail(f"{option}: {axis} is given twice; a side has one value of an axis", BAD_INPUT)
         chosen[axis] = value
     return chosen
+
+
+def leave_with_page(code: int, out: Path | None, write: Callable[[Path], Path], *, as_json: bool) -> NoReturn:
+    """Ends with an answer that was given, after its page is written; its place was good when the work began."""
+    from wiregauge.records import RunDirectoryError
+
+    try:
+        page = write(out) if out is not None else None
+    except RunDirectoryError as error:
+        fail(str(error), INCOMPLETE)
+    if page is not None and not as_json:
+        put(f"page: {page}")
+    raise typer.Exit(code)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -30,6 +30,7 @@ __all__ = [
     "arrivals_figure",
     "hops_figure",
     "marks_figure",
+    "ports_figure",
     "service_figure",
 ]
 
@@ -37,6 +38,9 @@ MOST_FLOWS = 60
 """The most lanes that are drawn."""
 MOST_HOPS = 12
 MOST_PANELS = 12
+LOAD = "The load of an output port is what its flows may bring in the long run, over the rate that it guarantees."
+_FARTHEST_LIMIT = 3.0
+"""How many times the longest bound the axis of limits may reach."""
 
 
 class FlowMark(Struct, frozen=True):
@@ -47,15 +51,20 @@ class FlowMark(Struct, frozen=True):
     measured: float | None
     simulated: float | None
     exceeded: bool = False
+    limit: float | None = None
+    """The limit that the bound is judged by, us."""
 
 
 class HopMark(Struct, frozen=True):
-    """The delay bound of a flow at each server, and the longest residence there, us."""
+    """The delay bound of a flow at each server, and the longest residences there, us; None: unknown."""
 
     name: str
     servers: Sequence[str]
     bounds: Sequence[float]
-    seen: Sequence[float | None]
+    measured: Sequence[float | None] = ()
+    simulated: Sequence[float | None] = ()
+    waits: Sequence[float] = ()
+    """The bound of what lies before each server, us."""
 
 
 class Arrived(Struct, frozen=True):
@@ -79,8 +88,11 @@ class Served(Struct, frozen=True):
     latency: float
 
 
-def marks_figure(marks: Sequence[FlowMark]) -> Figure | None:
-    """Measured and simulated maxima and the bound of each flow on one axis, the nearest to its bound on top."""
+def marks_figure(marks: Sequence[FlowMark], unit: str = "µs") -> Figure | None:
+    """Measured and simulated maxima, bound and limit of each flow on one axis, the nearest to its bound on top.
+
+    Where nothing is measured or simulated, flows stay in the given order.
+    """
     if not marks:
         return None
     drawn = sorted(marks, key=_tightness, reverse=True)[:MOST_FLOWS]
@@ -99,17 +111,28 @@ def marks_figure(marks: Sequence[FlowMark]) -> Figure | None:
             x = np.array([values[k] for k in here], dtype=np.float64)
             style = Style(colour, marker="circle" if marker == "circle" else "diamond")
             traces.append(Scatter(name, x, lanes[here], style, size=8))
+    # A limit far to the right would squeeze everything else into a corner.
+    end = _FARTHEST_LIMIT * max(float(bounds.max()), 0.0)
+    limits = {k: mark.limit for k, mark in enumerate(drawn) if mark.limit is not None and mark.limit <= end}
+    beyond = sum(mark.limit is not None for mark in drawn) - len(limits)
+    if limits:
+        style = Style(INK, marker="triangle-up")
+        traces.append(Scatter("limit", np.array(list(limits.values())), lanes[list(limits)], style, size=8))
     alarms = [k for k, mark in enumerate(drawn) if mark.exceeded]
     if alarms:
         x = np.array([max(drawn[k].measured or 0.0, drawn[k].simulated or 0.0) for k in alarms])
         traces.append(Scatter("above its bound", x, lanes[alarms], Style(VERMILION, marker="x"), size=12))
     notes = []
     if len(marks) > len(drawn):
-        notes.append(f"{len(marks) - len(drawn)} flows that stay further from their bounds are not drawn.")
+        seen = any(max(mark.measured or 0.0, mark.simulated or 0.0) for mark in marks)
+        which = "flows that stay further from their bounds" if seen else "more flows"
+        notes.append(f"{len(marks) - len(drawn)} {which} are not drawn.")
+    if beyond:
+        notes.append(f"{count_of(beyond, 'limit')} so far to the right that the axis ends before.")
     ticks = [(float(lane), mark.name) for lane, mark in zip(lanes, drawn, strict=True)]
     panel = Panel(
         "",
-        Axis("latency (µs)"),
+        Axis(f"latency ({unit})"),
         Axis("", span=(-0.6, len(drawn) - 0.4), ticks=ticks),
         traces,
     )
@@ -123,6 +146,7 @@ def marks_figure(marks: Sequence[FlowMark]) -> Figure | None:
             ),
             (any(mark.measured is not None for mark in drawn), "Circles: the longest measured latencies."),
             (any(mark.simulated is not None for mark in drawn), "Diamonds: the longest simulated ones."),
+            (bool(limits), "Triangles: limits."),
             (
                 bool(alarms),
                 f"{count_of(len(alarms), 'flow')} took longer than the bound: there an assumption did not hold.",
@@ -136,56 +160,85 @@ def marks_figure(marks: Sequence[FlowMark]) -> Figure | None:
     )
 
 
-def hops_figure(marks: Sequence[HopMark]) -> Figure | None:
-    """The delay bound of each hop above its longest observed residence."""
-    drawn = [mark for mark in marks if mark.servers][:MOST_HOPS]
+def hops_figure(marks: Sequence[HopMark], unit: str = "µs") -> Figure | None:
+    """The delay bound of each hop above its longest measured and simulated residences."""
+    passing = [mark for mark in marks if mark.servers]
+    drawn = passing[:MOST_HOPS]
     if not drawn:
         return None
-    lanes: dict[str, list[tuple[float, float, float, str]]] = {"bound": [], "longest seen": []}
+    lanes: dict[str, list[tuple[float, float, float, str]]] = {"bound": [], "measured": [], "simulated": []}
     ticks = []
     for place, mark in enumerate(drawn):
         top = 2.0 * (len(drawn) - 1 - place)
         ticks.append((top + 0.25, mark.name))
         begin = 0.0
-        for server, bound, seen in zip(mark.servers, mark.bounds, mark.seen, strict=True):
-            lanes["bound"].append((top + 0.5, begin, bound, server))
-            if seen is not None:
-                lanes["longest seen"].append((top, begin, seen, ""))
+        for k, (server, bound) in enumerate(zip(mark.servers, mark.bounds, strict=True)):
+            begin += mark.waits[k] if mark.waits else 0.0
+            lanes["bound"].append((top + 0.6, begin, bound, server))
+            for name, lane, seen in (("measured", 0.2, mark.measured), ("simulated", -0.2, mark.simulated)):
+                if seen and (value := seen[k]) is not None:
+                    lanes[name].append((top + lane, begin, value, ""))
             begin += bound
-    colours = {"bound": GREY, "longest seen": BLUE}
+    colours = {"bound": GREY, "measured": BLUE, "simulated": ORANGE}
     traces: list[Trace] = [
         Spans(
             name,
             np.array([part[0] for part in parts]),
             np.array([part[1] for part in parts]),
             np.array([part[2] for part in parts]),
-            0.42,
+            0.36,
             Style(colours[name]),
             texts=[part[3] for part in parts] if name == "bound" else (),
         )
         for name, parts in lanes.items()
         if parts
     ]
-    beyond = sum(bool(mark.servers) for mark in marks) - len(drawn)
-    seen = len(lanes["longest seen"])
+    beyond, hops = len(passing) - len(drawn), len(lanes["bound"])
+    seen_at = {(part[0] // 2, part[1]) for name in ("measured", "simulated") for part in lanes[name]}
     return Figure(
         "bound-hops",
         "What each hop contributes to the bound",
         told(
             (True, "Grey: the part of each server in the bound, one after the other along the way."),
+            (any(any(mark.waits) for mark in drawn), "Gaps: lines, switches and regulators before a server."),
+            (bool(lanes["measured"]), "Blue below it: the longest measured residence at the same server."),
+            (bool(lanes["simulated"]), "Orange below it: the longest simulated residence there."),
             (
-                bool(seen),
-                "Blue below it: the longest residence at the same server, from the same beginning, so that each hop "
-                "compares with its part.",
-            ),
-            (
-                0 < seen < len(lanes["bound"]),
-                f"Of {len(lanes['bound']) - seen} of {len(lanes['bound'])} hops no record tells it.",
+                0 < len(seen_at) < hops,
+                f"Of {hops - len(seen_at)} of {hops} hops no record tells it.",
             ),
         ),
-        [Panel("", Axis("µs"), Axis("", span=(-0.6, 2.0 * len(drawn) - 0.6), ticks=ticks), traces)],
+        [Panel("", Axis(unit), Axis("", span=(-0.6, 2.0 * len(drawn) - 0.6), ticks=ticks), traces)],
         notes=[f"Drawn are the first {len(drawn)} flows; {beyond} more are not."] if beyond else [],
         panel_height=max(150, 52 * len(drawn) + 90),
+        margin_left=110,
+    )
+
+
+def ports_figure(loads: Mapping[str, float]) -> Figure | None:
+    """The load of each port as a bar, the highest on top: where the places of the nodes are not known."""
+    if not loads:
+        return None
+    drawn = sorted(loads.items(), key=lambda one: one[1], reverse=True)[:MOST_FLOWS]
+    lanes = np.arange(len(drawn), dtype=np.float64)[::-1]
+    lengths = np.array([100 * load for _, load in drawn])
+    traces: list[Trace] = []
+    for name, colour, chosen in (
+        ("load", BLUE, lengths <= 100),
+        ("load above 100 %", VERMILION, lengths > 100),
+    ):
+        if chosen.any():
+            start = np.zeros(int(chosen.sum()))
+            traces.append(Spans(name, lanes[chosen], start, lengths[chosen], 0.6, Style(colour)))
+    left = len(loads) - len(drawn)
+    ticks = [(float(lane), port) for lane, (port, _) in zip(lanes, drawn, strict=True)]
+    return Figure(
+        "loads",
+        "The load of each port",
+        LOAD,
+        [Panel("", Axis("load (%)"), Axis("", span=(-0.6, len(drawn) - 0.4), ticks=ticks), traces)],
+        notes=[f"{count_of(left, 'port')} with lower loads not drawn."] if left else [],
+        panel_height=max(150, 24 * len(drawn) + 90),
         margin_left=110,
     )
 

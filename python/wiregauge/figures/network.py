@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
+from msgspec import Struct
 from msgspec.structs import replace
 
+from wiregauge.figures.bounds import LOAD
 from wiregauge.figures.model import Axis, Dash, Figure, Line, Marker, Panel, Scatter, Style, Trace
 from wiregauge.figures.palette import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, VERMILION
 from wiregauge.measures.definitions.units import count_of
@@ -51,28 +53,8 @@ def network_figure(plan: CampaignPlan) -> Figure | None:
     is_small = len(network.nodes) <= _MOST_NAMED
     traces: list[Trace] = list(lines if is_small else _fans(network, lines, places))
     kinds = [kind_of(node) for node in network.nodes]
-    for kind in dict.fromkeys(kinds):
-        colour, marker = _KINDS.get(kind, (INK, "square"))
-        for below in (False, True):
-            chosen = [k for k, other in enumerate(kinds) if other == kind and (places[k][1] < 0) == below]
-            if chosen:
-                traces.append(
-                    Scatter(
-                        kind.replace("end-system", "end system"),
-                        np.array([places[k][0] for k in chosen]),
-                        np.array([places[k][1] for k in chosen]),
-                        Style(colour, marker=marker),
-                        size=17 if is_small else _size(kinds.count(kind)),
-                        legend=len(set(kinds)) > 2 or len(rates) > 1 or two or bool(cut),
-                        texts=[network.nodes[k].name for k in chosen] if is_small else (),
-                        hints=() if is_small else [network.nodes[k].name for k in chosen],
-                        texts_below=below,
-                    )
-                )
+    traces += _nodes(network, places, legend=len(set(kinds)) > 2 or len(rates) > 1 or two or bool(cut))
     speed = ", ".join(rate_text(rate) for rate in rates)
-    xs, ys = [p[0] for p in places], [p[1] for p in places]
-    x = Axis("", shown=False, span=(min(xs) - 0.7, max(xs) + 0.7))
-    y = Axis("", shown=False, span=(min(ys) - 0.5, max(ys) + 0.5))
     return Figure(
         "network",
         "The network under test",
@@ -81,10 +63,100 @@ def network_figure(plan: CampaignPlan) -> Figure | None:
         + f". {_legend(kinds)}."
         + (" Solid links are network A, dashed ones network B." if two else "")
         + (" Dotted red links are cut in the course of the test." if cut else ""),
-        [Panel("", x, y, traces)],
+        [_panel(places, traces)],
         zoomable=False,
-        panel_height=(260 if two or network.has_loops else 170) * (1 if is_small else 2),
+        panel_height=_height(network),
     )
+
+
+class _Level(Struct, frozen=True):
+    """Loads up to a share of a port's rate."""
+
+    most: float
+    name: str
+    style: Style
+
+
+_LEVELS = (
+    _Level(0.25, "load up to 25 %", Style(BLUE, "dot", width=2.0)),
+    _Level(0.5, "up to 50 %", Style(BLUE, width=3.2)),
+    _Level(0.75, "up to 75 %", Style(ORANGE, width=4.4)),
+    _Level(1.0, "up to 100 %", Style(VERMILION, width=5.6)),
+    _Level(math.inf, "above 100 %", Style(VERMILION, "dash", width=7.0)),
+)
+_UNUSED = _Level(0.0, "no bounded traffic", Style(GREY, width=1.0))
+
+
+def loads_figure(network: Network, loads: Mapping[str, float]) -> Figure | None:
+    """The network with the load of each output port, by `NODE:PORT`: the half of its link next to the node."""
+    if not network.links:
+        return None
+    places = places_of(network)
+    found: dict[_Level, list[tuple[float, float]]] = {level: [] for level in (_UNUSED, *_LEVELS)}
+    texts: list[tuple[float, float, str]] = []
+    for link in network.links:
+        (ax, ay), (bx, by) = (places[end] for end in link.nodes)
+        middle = (ax + bx) / 2, (ay + by) / 2
+        for end, (x, y) in zip(link.ends, ((ax, ay), (bx, by)), strict=True):
+            name = f"{network.names[end.node]}:{end.port}"
+            load = loads.get(name)
+            level = _UNUSED if load is None else next(one for one in _LEVELS if load <= one.most)
+            # A missing value between two halves ends the line.
+            found[level] += [(x, y), middle, (math.nan, math.nan)]
+            said = "no bounded traffic" if load is None else f"load {100 * load:.1f} %"
+            texts.append(((3 * x + middle[0]) / 4, (3 * y + middle[1]) / 4, f"{name}: {said}"))
+    traces: list[Trace] = []
+    for level, points in found.items():
+        if points:
+            along, up = (np.array(values) for values in zip(*points, strict=True))
+            traces.append(Line(level.name, along, up, level.style))
+    along, up = (np.array([text[k] for text in texts]) for k in (0, 1))
+    hints = [text[2] for text in texts]
+    traces.append(Scatter("port", along, up, Style(INK), size=3, hints=hints, legend=False))
+    traces += _nodes(network, places, legend=False)
+    return Figure(
+        "loads",
+        "The load of each port",
+        f"{LOAD} The half of a link next to a node is the output port of that node.",
+        [_panel(places, traces)],
+        zoomable=False,
+        panel_height=_height(network),
+        hint="A dot on each half tells its port and load.",
+    )
+
+
+def _panel(places: Sequence[tuple[float, float]], traces: Sequence[Trace]) -> Panel:
+    xs, ys = [p[0] for p in places], [p[1] for p in places]
+    x = Axis("", shown=False, span=(min(xs) - 0.7, max(xs) + 0.7))
+    y = Axis("", shown=False, span=(min(ys) - 0.5, max(ys) + 0.5))
+    return Panel("", x, y, traces)
+
+
+def _height(network: Network) -> int:
+    high = network.has_loops or any(link.network == "B" for link in network.links)
+    return (260 if high else 170) * (1 if len(network.nodes) <= _MOST_NAMED else 2)
+
+
+def _nodes(network: Network, places: Sequence[tuple[float, float]], *, legend: bool) -> Iterator[Scatter]:
+    """The nodes by kind; those of a large network have their names on hover only."""
+    is_small = len(network.nodes) <= _MOST_NAMED
+    kinds = [kind_of(node) for node in network.nodes]
+    for kind in dict.fromkeys(kinds):
+        colour, marker = _KINDS.get(kind, (INK, "square"))
+        for below in (False, True):
+            chosen = [k for k, other in enumerate(kinds) if other == kind and (places[k][1] < 0) == below]
+            if chosen:
+                yield Scatter(
+                    kind.replace("end-system", "end system"),
+                    np.array([places[k][0] for k in chosen]),
+                    np.array([places[k][1] for k in chosen]),
+                    Style(colour, marker=marker),
+                    size=17 if is_small else _size(kinds.count(kind)),
+                    legend=legend,
+                    texts=[network.nodes[k].name for k in chosen] if is_small else (),
+                    hints=() if is_small else [network.nodes[k].name for k in chosen],
+                    texts_below=below,
+                )
 
 
 def _legend(kinds: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""The report: one self-contained HTML file for a run directory, a comparison or a trend; and figures as files."""
+"""The report: one self-contained HTML file for a run directory, a comparison, a trend, bounds; and figures as files."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ from wiregauge.report.write import check_page, export_figures, rendered, write
 
 if TYPE_CHECKING:
     from wiregauge.report.beside_bounds import Bounded, bounded
+    from wiregauge.report.bounds_page import BoundsShown, write_bounds
     from wiregauge.report.compare import rendered_compare, write_compare
     from wiregauge.report.trend import write_trend
 
 __all__ = [
     "Bounded",
+    "BoundsShown",
     "bounded",
     "check_page",
     "export_figures",
     "rendered",
     "rendered_compare",
     "write",
+    "write_bounds",
     "write_compare",
     "write_trend",
 ]
@@ -26,8 +29,10 @@ __all__ = [
 # Imported on first use: the page of a run needs neither comparisons nor bounds.
 _HOME = {
     "Bounded": "beside_bounds",
+    "BoundsShown": "bounds_page",
     "bounded": "beside_bounds",
     "rendered_compare": "compare",
+    "write_bounds": "bounds_page",
     "write_compare": "compare",
     "write_trend": "trend",
 }

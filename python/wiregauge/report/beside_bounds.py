@@ -31,7 +31,7 @@ from wiregauge.identify.switches import fit_switch
 from wiregauge.records import RunDirectory
 from wiregauge.report.tables import NONE, Cell, Head, Section, Table
 
-__all__ = ["Bounded", "bounded"]
+__all__ = ["Bounded", "Pair", "bounded", "mark_of", "pairs_of"]
 
 _US = 1e6
 _PS_PER_US = 1e6
@@ -65,9 +65,9 @@ def bounded(place: Path, beside: Sequence[Path] = ()) -> Bounded:
     source, answer = shown.source, shown.answer
     drawn_of = [one for one in laid if one.network == first]
     run = max((one for one in drawn_of if one.run == str(place)), key=tightest, default=drawn_of[0]).index
-    pairs = _pairs(drawn_of)
+    pairs = pairs_of(drawn_of)
     drawn = [
-        marks_figure([_mark(own) for own in pairs.values()]),
+        marks_figure([mark_of(own) for own in pairs.values()]),
         hops_figure([_hops(own) for own in sorted(pairs.values(), key=_tightest, reverse=True)]),
         arrivals_figure(list(_arrived(directory, source, run))),
         service_figure(list(_served(directory, run))),
@@ -93,7 +93,8 @@ Pair = dict[bool, Beside]
 """The longest latency, by whether it was simulated."""
 
 
-def _pairs(laid: Sequence[Laid]) -> dict[tuple[str, str], Pair]:
+def pairs_of(laid: Sequence[Laid]) -> dict[tuple[str, str], Pair]:
+    """The longest latencies by flow and receiver."""
     pairs: dict[tuple[str, str], Pair] = {}
     for one in laid:
         for flow in one.flows:
@@ -112,7 +113,8 @@ def _any(pair: Pair) -> Beside:
     return max(pair.values(), key=lambda flow: flow.tightness or 0.0)
 
 
-def _mark(pair: Pair) -> FlowMark:
+def mark_of(pair: Pair) -> FlowMark:
+    """The bound of a flow at a receiver and the longest latencies that were measured and simulated."""
     flow = _any(pair)
     values = {kind: own.measured * _US for kind, own in pair.items() if own.measured is not None}
     return FlowMark(
@@ -130,11 +132,17 @@ def _name(flow: Beside) -> str:
 
 def _hops(pair: Pair) -> HopMark:
     flow = _any(pair)
+    seen = {
+        kind: [None if hop.measured is None else hop.measured * _US for hop in own.hops]
+        for kind, own in pair.items()
+    }
     return HopMark(
         _name(flow),
         [hop.server for hop in flow.hops],
         [hop.bound * _US for hop in flow.hops],
-        [None if hop.measured is None else hop.measured * _US for hop in flow.hops],
+        seen.get(False, ()),
+        seen.get(True, ()),
+        [hop.wait * _US for hop in flow.hops],
     )
 
 
