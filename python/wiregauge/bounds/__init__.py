@@ -8,9 +8,9 @@ from wiregauge.bounds.analysing import (
     NoAnswerError,
     ServerBound,
     TargetBound,
-    bound,
     convert,
 )
+from wiregauge.bounds.best import bound
 from wiregauge.bounds.every_run import Bounded, bound_every, runs_json, show_runs, worst_run
 from wiregauge.bounds.networks import Source, read, read_every
 from wiregauge.bounds.printing import show_text, verdict

@@ -19,7 +19,8 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from wiregauge._native import read_quantity
-from wiregauge.bounds.analysing import Answer, Judged, NoAnswerError, bound, total_flow
+from wiregauge.bounds.analysing import Answer, Judged, NoAnswerError, total_flow
+from wiregauge.bounds.best import bound
 from wiregauge.bounds.knobs import Knob, Value, knobs_of
 from wiregauge.bounds.networks import Source
 from wiregauge.bounds.telling import Tell, silent

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from wiregauge._native import bound_network, convert_network
 from wiregauge.bounds.networks import Source
@@ -21,11 +20,13 @@ __all__ = [
     "ClassBound",
     "FlowBound",
     "Judged",
+    "LeftOut",
     "NoAnswerError",
     "ServerBound",
     "TargetBound",
-    "bound",
+    "bound_by",
     "convert",
+    "decoded",
     "total_flow",
 ]
 
@@ -47,6 +48,8 @@ class TargetBound(Struct, frozen=True):
     """The delay at each server; with total flow analysis only."""
     waits: tuple[float, ...] = ()
     """The delay before each server, and behind the last; with total flow analysis only."""
+    method: str | None = None
+    """What gave this bound, where several methods were tried."""
 
 
 class FlowBound(Struct, frozen=True):
@@ -88,6 +91,13 @@ class Judged(Struct, frozen=True):
     line: int
 
 
+class LeftOut(Struct, frozen=True):
+    """A method that gave no answer, and why."""
+
+    method: str
+    reason: str
+
+
 class Answer(Struct, frozen=True):
     """The bounds of a network, with their assumptions."""
 
@@ -108,6 +118,8 @@ class Answer(Struct, frozen=True):
     """The answer in the form of `wiregauge bounds --json`, without what other runs of a test add."""
     loses: bool = False
     """Whether the test plants losses: the bounds then hold for the frames that arrive."""
+    left_out: tuple[LeftOut, ...] = ()
+    """The methods without an answer, where several were tried."""
 
     @property
     def as_text(self) -> str:
@@ -131,7 +143,7 @@ class Answer(Struct, frozen=True):
         return all(limit.kept for limit in self.limits)
 
 
-def bound(
+def bound_by(
     source: Source,
     method: str = "tfa",
     *,
@@ -140,11 +152,7 @@ def bound(
     arithmetic: str = "exact",
     phases: str = "known",
 ) -> Answer:
-    """Bounds a network; options that are not given are taken from its file.
-
-    Raises `TestError` where the network or the question is wrong, `NoAnswerError` where its cyclic dependencies have no
-    proved solution.
-    """
+    """Bounds a network by one method; see `bound`, which knows the least of all as well."""
     question = {
         "method": method,
         "multiplexing": multiplexing,
@@ -157,7 +165,7 @@ def bound(
     if "answer" not in reply:
         _refuse(source, reply["refused"])
     found = reply["answer"]
-    return replace(_decoded({**found, "notes": [*found["notes"], *source.notes]}), loses=source.loses)
+    return decoded({**found, "notes": [*found["notes"], *source.notes]}, loses=source.loses)
 
 
 def total_flow(source: Source, answer: Answer) -> Answer | None:
@@ -165,7 +173,7 @@ def total_flow(source: Source, answer: Answer) -> Answer | None:
     if answer.method == "tfa":
         return answer
     try:
-        return bound(
+        return bound_by(
             source,
             "tfa",
             multiplexing=answer.multiplexing,
@@ -198,8 +206,8 @@ def _refuse(source: Source, refused: Mapping[str, Any]) -> NoReturn:
     raise TestError([diagnostic(one) for one in refused["input"]])
 
 
-def _decoded(answer: Mapping[str, Any]) -> Answer:
-    """The answer as an `Answer`."""
+def decoded(answer: Mapping[str, Any], *, loses: bool) -> Answer:
+    """The answer from its form in JSON; `loses`: the test plants losses."""
     flows = tuple(
         FlowBound(flow["flow"], tuple(_target(target) for target in flow["targets"]))
         for flow in answer["flows"]
@@ -224,6 +232,8 @@ def _decoded(answer: Mapping[str, Any]) -> Answer:
         servers=servers,
         limits=tuple(Judged(**limit) for limit in answer["limits"]),
         as_json=answer,
+        loses=loses,
+        left_out=tuple(LeftOut(**one) for one in answer.get("left_out", ())),
     )
 
 
@@ -236,4 +246,5 @@ def _target(target: Mapping[str, Any]) -> TargetBound:
         target.get("least"),
         tuple(target.get("hops", ())),
         tuple(target.get("waits", ())),
+        target.get("method"),
     )

@@ -12,7 +12,8 @@ from typing import Any, Final
 from msgspec import Struct
 from rich.console import Console
 
-from wiregauge.bounds.analysing import Answer, NoAnswerError, bound
+from wiregauge.bounds.analysing import Answer, NoAnswerError
+from wiregauge.bounds.best import bound
 from wiregauge.bounds.networks import Source, in_run, run_name
 from wiregauge.bounds.printing import BY_WHAT_ARRIVES, furthest, show_time
 from wiregauge.config import TestError

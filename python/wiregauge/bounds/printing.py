@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -15,7 +16,9 @@ __all__ = [
     "Ranked",
     "furthest",
     "judged_text",
+    "left_out",
     "longest_hop",
+    "method_text",
     "ranked",
     "show_text",
     "show_time",
@@ -42,9 +45,12 @@ def show_text(answer: Answer, console: Console) -> None:
     say(f"{answer.name or 'network'}: {verdict(answer)}", "" if answer.kept else "bold")
     for text in _worst(answer):
         say(text)
-    say(
-        f"By {answer.method}, {answer.multiplexing} multiplexing, grouping {answer.grouping}, {answer.arithmetic}."
-    )
+    tally = Counter(method_text(target, answer) for flow in answer.flows for target in flow.targets)
+    won = ", ".join(f"{method} for {count}" for method, count in tally.most_common() if method)
+    by = f"{answer.method} ({won} of {tally.total()} targets)" if won else answer.method
+    say(f"By {by}, {answer.multiplexing} multiplexing, grouping {answer.grouping}, {answer.arithmetic}.")
+    for text in left_out(answer):
+        say(text)
     say("")
     _show_flows(answer, console)
     say("")
@@ -104,6 +110,21 @@ def slowest_port(answer: Answer) -> ServerBound | None:
     return max(answer.servers, key=lambda one: (one.delay is None, one.delay or 0.0), default=None)
 
 
+def method_text(target: TargetBound, answer: Answer) -> str:
+    """What gave a bound, without the options that the whole answer has; empty where one method was asked."""
+    own = target.method or ""
+    return own.replace(f" {answer.multiplexing}", "").replace(f", grouping {answer.grouping}", "")
+
+
+def left_out(answer: Answer) -> Iterator[str]:
+    """A sentence for each reason why methods gave no answer."""
+    reasons: dict[str, list[str]] = {}
+    for one in answer.left_out:
+        reasons.setdefault(one.reason, []).append(one.method)
+    for reason, methods in reasons.items():
+        yield f"Not by {'; '.join(methods)}: {reason}"
+
+
 def _limits(answer: Answer) -> dict[tuple[str, str], Judged]:
     """The limit of each flow and target that is exceeded most, or is nearest."""
     found: dict[tuple[str, str], Judged] = {}
@@ -117,15 +138,23 @@ def _show_flows(answer: Answer, console: Console) -> None:
     """A line for each flow; several where its targets differ in more than their names."""
     unit, limits = answer.time_unit, _limits(answer)
     knows_least = any(target.least is not None for flow in answer.flows for target in flow.targets)
+    tells_method = any(target.method for flow in answer.flows for target in flow.targets)
     lines: dict[tuple[str, ...], list[str]] = {}
     for flow in answer.flows:
         for target in flow.targets:
             limit = limits.get((flow.flow, target.target))
             least = ("-" if target.least is None else show_time(target.least, unit),) if knows_least else ()
             judged = ("-", "") if limit is None else (limit.written, judged_text(limit, loses=answer.loses))
-            row = flow.flow, show_time(target.delay, unit), *least, *(judged if limits else ())
+            by = (method_text(target, answer),) if tells_method else ()
+            row = flow.flow, show_time(target.delay, unit), *by, *least, *(judged if limits else ())
             lines.setdefault(row, []).append(target.target)
-    heads = ("flow", "target", "at most", *(("at least",) if knows_least else ()))
+    heads = (
+        "flow",
+        "target",
+        "at most",
+        *(("by",) if tells_method else ()),
+        *(("at least",) if knows_least else ()),
+    )
     heads += ("limit", "") if limits else ()
     rows = [(row[0], _together(names), *row[1:]) for row, names in lines.items()]
     print_table(heads, rows, console, leading=2)

@@ -69,13 +69,13 @@ def searched(
     out: Path | None,
 ) -> Searched:
     """Searches; raises `TestError` where the test has no short runs."""
-    from wiregauge.bounds.least import least
+    from wiregauge.bounds.best import every_answer
     from wiregauge.bounds.searching import Outcome, goals, search
     from wiregauge.bounds.short_runs import short_runs
     from wiregauge.bounds.worst import worst_of
     from wiregauge.cli.progress import Countdown
 
-    answers = least(source, answer)
+    answers = every_answer(source, answer)
     longest = max(
         (target.delay for flow in answer.flows for target in flow.targets if target.delay is not None),
         default=0.0,

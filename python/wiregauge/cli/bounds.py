@@ -39,6 +39,7 @@ class Method(StrEnum):
     SFA = "sfa"
     PMOO = "pmoo"
     PLP = "plp"
+    BEST = "best"
 
 
 class Multiplexing(StrEnum):
@@ -83,7 +84,7 @@ def bounds(
         Method,
         typer.Option(
             help="tfa = total flow analysis, sfa = separated flow analysis, pmoo = pay multiplexing only once, "
-            "plp = linear programme for FIFO."
+            "plp = linear programme for FIFO, best = the least of all for each flow."
         ),
     ] = Method.TFA,
     multiplexing: Annotated[

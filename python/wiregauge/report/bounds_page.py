@@ -15,7 +15,9 @@ from wiregauge.bounds.printing import (
     BY_WHAT_ARRIVES,
     Ranked,
     judged_text,
+    left_out,
     longest_hop,
+    method_text,
     ranked,
     show_time,
     slowest_port,
@@ -93,6 +95,7 @@ class _Page:
             hops=self._hop_table(rows),
             assumptions=answer.assumptions,
             notes=[
+                *left_out(answer),
                 *dict.fromkeys(answer.notes),
                 *(f"{one.name}: {note}" for one in self._shown.laid for note in one.notes),
             ],
@@ -192,6 +195,7 @@ class _Page:
         heads = [
             *text_heads("flow", "target"),
             Head("at most", "latency", unit=self._unit),
+            Head("by", kind="text"),
             self._head("at least"),
             self._head("jitter at most"),
             Head("limit"),
@@ -213,6 +217,7 @@ class _Page:
                     Cell(flow, kind="text"),
                     Cell(target.target, " → ".join(target.path), "text"),
                     self._cell(target.delay, "none", bad=target.delay is None),
+                    Cell(method_text(target, self._answer) or NONE, kind="text short"),
                     self._cell(target.least),
                     self._cell(jitter),
                     Cell(NONE if limit is None else limit.written),
