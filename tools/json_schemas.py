@@ -11,6 +11,8 @@ from wiregauge.calibrate.host_shown import host_schema
 from wiregauge.calibrate.host_shown import schema_path as host_schema_path
 from wiregauge.calibrate.switch_shown import schema_path as identify_schema_path
 from wiregauge.calibrate.switch_shown import switch_schema as identify_schema
+from wiregauge.reflectors.measured import schema_path as session_schema_path
+from wiregauge.reflectors.measured import session_schema
 from wiregauge.results import schema_path
 from wiregauge.results.comparing import compare_schema_path, trend_schema_path
 from wiregauge.results.comparing.types import compare_schema, trend_schema
@@ -35,6 +37,7 @@ def schemas() -> dict[Path, str]:
         compare_schema_path(): compare_schema(),
         trend_schema_path(): trend_schema(),
         explain_schema_path(): explain_schema(),
+        session_schema_path(): session_schema(),
         streams_schema_path(): streams_schema(),
         study_schema_path(): study_schema(),
         host_schema_path(): host_schema(),

@@ -3,6 +3,7 @@
 //! | module | content |
 //! | --- | --- |
 //! | [`control`] | gRPC service, sequence and folder of a run; uses roles only through [`control::role::Role`] |
+//! | [`reflecting`] | reflector and sender of STAMP and TWAMP Light, for devices of other makers |
 //! | [`registry`] | list of roles |
 //! | [`end_system`] | role that sends, receives and relays messages |
 //! | [`stream`] | traffic too fast for queued messages: paced senders, receivers, counts; independent of the plan |
@@ -27,6 +28,7 @@ pub mod end_system;
 pub mod network;
 pub mod places;
 pub mod recording;
+pub mod reflecting;
 pub mod registry;
 pub mod remote;
 pub mod stream;

@@ -31,6 +31,7 @@ pub mod lldp;
 pub mod probe;
 pub mod ptp;
 pub mod rtag;
+pub mod stamp;
 pub mod template;
 pub mod time;
 pub mod tte;

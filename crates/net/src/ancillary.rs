@@ -56,6 +56,12 @@ pub(crate) struct Ancillary {
     pub(crate) vlan_tci: Option<u16>,
     /// Number of the send to which a transmit timestamp belongs.
     pub(crate) send_number: Option<u32>,
+    /// TTL of the IPv4 header.
+    pub(crate) ttl: Option<u8>,
+    /// Traffic class of the IPv4 header: DSCP and ECN.
+    pub(crate) traffic_class: Option<u8>,
+    /// Type and code of an ICMP message that answers an earlier datagram.
+    pub(crate) icmp: Option<(u8, u8)>,
 }
 
 /// Reads the control messages the kernel left in a message header.
@@ -96,13 +102,23 @@ pub(crate) fn read_ancillary(header: &libc::msghdr, control: &ControlBuffer) -> 
                 }
             }
             (libc::SOL_IP, libc::IP_RECVERR) | (libc::SOL_PACKET, PACKET_TX_TIMESTAMP) => {
-                if let Some(error) = value::<libc::sock_extended_err>(data)
-                    && error.ee_origin == libc::SO_EE_ORIGIN_TIMESTAMPING
-                    && error.ee_info == TIMESTAMP_OF_SEND
-                {
-                    found.send_number = Some(error.ee_data);
+                match value::<libc::sock_extended_err>(data) {
+                    Some(error) if error.ee_origin == libc::SO_EE_ORIGIN_ICMP => {
+                        found.icmp = Some((error.ee_type, error.ee_code));
+                    }
+                    Some(error)
+                        if error.ee_origin == libc::SO_EE_ORIGIN_TIMESTAMPING
+                            && error.ee_info == TIMESTAMP_OF_SEND =>
+                    {
+                        found.send_number = Some(error.ee_data);
+                    }
+                    _ => {}
                 }
             }
+            (libc::SOL_IP, libc::IP_TTL) => {
+                found.ttl = value::<libc::c_int>(data).and_then(|ttl| u8::try_from(ttl).ok());
+            }
+            (libc::SOL_IP, libc::IP_TOS) => found.traffic_class = data.first().copied(),
             _ => {}
         }
         at += length.next_multiple_of(size_of::<usize>());
@@ -121,6 +137,8 @@ unsafe impl FromBytes for [libc::timespec; 3] {}
 unsafe impl FromBytes for Auxiliary {}
 // SAFETY: integers only.
 unsafe impl FromBytes for libc::sock_extended_err {}
+// SAFETY: an integer.
+unsafe impl FromBytes for libc::c_int {}
 
 fn value<T: FromBytes>(data: &[u8]) -> Option<T> {
     if data.len() < size_of::<T>() {

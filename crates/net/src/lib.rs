@@ -55,7 +55,7 @@ pub use packet_ports::{PacketPorts, PortFrame};
 pub use phc::{CrossMethod, CrossTimestamp, HardwareClock, tightest};
 pub use port_sender::{PortSender, PortsLeft};
 pub use ring::{Captured, PacketRing, RETIRE_MS};
-pub use socket::{Protocols, Ready, Received, SendFailure, Socket, TX_BATCH, TransmitTimestamp};
+pub use socket::{Protocols, Ready, Received, SendFailure, Socket, TX_BATCH, TransmitTimestamp, Unreachable};
 pub use target::{MacRange, Target};
 pub use timestamping::{HardwareTimestamping, TimestampCapability, TimestampSource, timestamp_capability};
 pub use wake::Wake;

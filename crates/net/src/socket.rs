@@ -22,6 +22,10 @@ use crate::sys::{bind, check, get_option, length_of, link_address, set_option, s
 use crate::target::{MacRange, Target};
 use crate::wake::Wake;
 
+pub use ip::Unreachable;
+
+mod ip;
+
 /// Requested buffer length in bytes. The kernel doubles it for its bookkeeping.
 const BUFFER_BYTES: libc::c_int = 8 << 20;
 /// Greatest number of transmit timestamps read in one call.
@@ -45,6 +49,7 @@ pub struct Socket {
     control: ControlBuffer,
     timestamp_controls: Box<[ControlBuffer; TX_BATCH]>,
     sends: u32,
+    unreachable: Unreachable,
 }
 
 /// Greatest number of addresses that are added to a card's filter one by one; beyond, the card is set to promiscuous
@@ -111,6 +116,10 @@ pub struct Received {
     pub source: Option<SocketAddrV4>,
     /// 802.1Q tag control information with which it arrived.
     pub vlan_tci: Option<u16>,
+    /// TTL with which it arrived; only after [`Socket::report_ip_headers`].
+    pub ttl: Option<u8>,
+    /// Traffic class with which it arrived, DSCP and ECN; only after [`Socket::report_ip_headers`].
+    pub traffic_class: Option<u8>,
 }
 
 /// A transmit timestamp.
@@ -225,7 +234,14 @@ impl Socket {
             }
         }
         let timestamp_controls = Box::new([ControlBuffer::EMPTY; TX_BATCH]);
-        Ok(Self { fd, packet, control: ControlBuffer::EMPTY, timestamp_controls, sends: 0 })
+        Ok(Self {
+            fd,
+            packet,
+            control: ControlBuffer::EMPTY,
+            timestamp_controls,
+            sends: 0,
+            unreachable: Unreachable::default(),
+        })
     }
 
     fn enable_timestamps(&self, what: &str) -> Result<(), NetError> {
@@ -402,6 +418,8 @@ impl Socket {
             hardware_ns: ancillary.hardware_timestamp,
             source: from,
             vlan_tci: ancillary.vlan_tci,
+            ttl: ancillary.ttl,
+            traffic_class: ancillary.traffic_class,
         }))
     }
 
@@ -438,6 +456,7 @@ impl Socket {
         let got = got.unsigned_abs() as usize;
         for (header, control) in headers.iter().zip(self.timestamp_controls.iter()).take(got) {
             let ancillary = read_ancillary(&header.msg_hdr, control);
+            self.unreachable.count(ancillary.icmp);
             let Some(number) = ancillary.send_number else { continue };
             if let Some(at) = ancillary.software_timestamp {
                 take(number, TransmitTimestamp::Driver(at));

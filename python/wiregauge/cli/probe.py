@@ -12,6 +12,7 @@ import typer
 
 from wiregauge.cli.lab import LabFolder, joined_host, opened_lab
 from wiregauge.cli.options import meant
+from wiregauge.cli.reflector import AUTHENTICATED_B, OPEN_B, PERIOD, PROTOCOLS, Wishes, probe_reflector
 from wiregauge.cli.shared import AsJson, show_judgement
 from wiregauge.cli.whole import AFTER_RUNS
 from wiregauge.terminal import BAD_INPUT, INCOMPLETE, NO_ENVIRONMENT, fail, make_console, say
@@ -28,6 +29,8 @@ __all__ = ["probe"]
 
 HERE: Final = "here"
 _FLOW: Final = 10
+_PERIOD: Final = "1ms"
+_PAYLOAD: Final = "64B"
 _LIMIT: Final = re.compile(r"\s*([a-z0-9_.-]+)\s*(<=|>=)\s*(\S.*?)\s*")
 _USUAL_RATE: Final = 1_000_000_000
 
@@ -37,7 +40,8 @@ def probe(
         str,
         typer.Argument(
             metavar="HOST",
-            help="The other host: its name in the lab, or its address, with :PORT where it is not 47170.",
+            help="The other host: its name in the lab, or its address, with :PORT where it is not 47170. With "
+            "`--protocol stamp` or `twamp-light`: name or address of the reflector, with :PORT where it is not 862.",
             show_default=False,
         ),
     ],
@@ -50,11 +54,34 @@ def probe(
             show_default=False,
         ),
     ] = None,
-    protocol: Annotated[str, typer.Option("--protocol", metavar="udp|raw", help=meant("--protocol"))] = "udp",
-    period: Annotated[str, typer.Option("--period", metavar="TIME", help=meant("--period"))] = "1ms",
+    protocol: Annotated[
+        str,
+        typer.Option(
+            "--protocol",
+            metavar="udp|raw|stamp|twamp-light",
+            help=meant(
+                "--protocol", "; the last two need no agent there, only a reflector (RFC 8762, RFC 5357)"
+            ),
+        ),
+    ] = "udp",
+    period: Annotated[
+        str | None,
+        typer.Option(
+            "--period",
+            metavar="TIME",
+            help=meant("--period"),
+            show_default=f"{_PERIOD}; to a reflector {PERIOD}",
+        ),
+    ] = None,
     payload: Annotated[
-        str, typer.Option("--payload", metavar="SIZE[,SIZE…]", help=meant("--payload", ", a run for each"))
-    ] = "64B",
+        str | None,
+        typer.Option(
+            "--payload",
+            metavar="SIZE[,SIZE…]",
+            help=meant("--payload", ", a run for each; one to a reflector"),
+            show_default=f"{_PAYLOAD}; to a reflector {OPEN_B}B, with --key {AUTHENTICATED_B}B",
+        ),
+    ] = None,
     count: Annotated[
         int | None,
         typer.Option(
@@ -109,6 +136,29 @@ def probe(
         bool,
         typer.Option("--realtime/--no-realtime", help=meant("--realtime")),
     ] = True,
+    key: Annotated[
+        Path | None,
+        typer.Option(
+            "--key",
+            metavar="FILE",
+            help="STAMP: authenticate packets with the key in this file, 1 to 64 octets.",
+            show_default=False,
+        ),
+    ] = None,
+    timestamps: Annotated[
+        str,
+        typer.Option("--timestamps", metavar="ntp|ptp", help="To a reflector: format of times in packets."),
+    ] = "ntp",
+    session: Annotated[
+        int,
+        typer.Option(
+            "--session", metavar="N", min=0, max=65_535, help="STAMP: session identifier (RFC 8972); 0: none."
+        ),
+    ] = 0,
+    dscp: Annotated[
+        int,
+        typer.Option("--dscp", metavar="N", min=0, max=63, help="To a reflector: class of the packets."),
+    ] = 0,
     folder: LabFolder = None,
     as_json: AsJson = False,
 ) -> None:
@@ -121,8 +171,24 @@ def probe(
 
     if count is not None and duration is not None:
         fail("give --count or --duration, not both", BAD_INPUT)
+    if protocol in PROTOCOLS:
+        if join is not None or round_trip or interface is not None or host_interface is not None or folder:
+            fail(
+                f"--protocol {protocol} needs no agent and takes the way of the host's routes; leave out --join, "
+                "--round-trip, --interface, --host-interface and --lab",
+                BAD_INPUT,
+            )
+        wishes = Wishes(
+            protocol, period or PERIOD, payload, count, duration, limit or [], key, timestamps, session, dscp
+        )
+        raise typer.Exit(probe_reflector(host, wishes, out, as_json=as_json))
     if protocol not in ("udp", "raw"):
-        fail(f'--protocol {protocol}: there are "udp" and "raw"', BAD_INPUT)
+        fail(f'--protocol {protocol}: there are "udp", "raw", "stamp" and "twamp-light"', BAD_INPUT)
+    if key is not None or session or dscp or timestamps != "ntp":
+        fail(
+            "--key, --timestamps, --session and --dscp have an effect on reflectors only; leave them out",
+            BAD_INPUT,
+        )
     if host_interface is not None and join is None:
         fail("--host-interface has an effect with --join only; later it stands in the inventory", BAD_INPUT)
     bounds = [_bound(text) for text in limit or []]
@@ -134,7 +200,10 @@ def probe(
         try:
             own = ending.enter_context(own_agent())
             hosts = _hosts(host, folder, own.address, interface)
-            test = _test(hosts, protocol, period, payload, count, duration, bounds, round_trip=round_trip)
+            sizes = payload or _PAYLOAD
+            test = _test(
+                hosts, protocol, period or _PERIOD, sizes, count, duration, bounds, round_trip=round_trip
+            )
             loaded = test.compile()
         except TestError as error:
             for found in error.diagnostics:

@@ -73,7 +73,7 @@ fn run(options: &CaptureOptions) -> Result<CaptureStats, Failure> {
         std::thread::Builder::new().name("capture".into()).spawn(move || capture.run(&stop))
     }
     .map_err(|e| host(format!("cannot start a thread: {e}")))?;
-    wait_for_the_end().map_err(|e| host(format!("cannot wait for signals: {e}")))?;
+    wait_for_the_end("capturing").map_err(|e| host(format!("cannot wait for signals: {e}")))?;
     stop.store(true, Ordering::Relaxed);
     capturing.join().map_err(|_| (70, "the capture failed; this is a defect of wiregauge".to_owned()))
 }
@@ -105,14 +105,14 @@ fn tap(named: &str, rate: Option<u64>) -> Result<CaptureInterface, Failure> {
     })
 }
 
-/// Announces on standard output that frames are being captured, and waits for SIGINT or SIGTERM.
-fn wait_for_the_end() -> std::io::Result<()> {
+/// Announces on standard output what goes on, and waits for SIGINT or SIGTERM.
+pub(super) fn wait_for_the_end(announcement: &str) -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let (mut terminate, mut interrupt) =
             (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
         // A reader that went away does not need the line.
-        let _ = writeln!(std::io::stdout(), "capturing").and_then(|()| std::io::stdout().flush());
+        let _ = writeln!(std::io::stdout(), "{announcement}").and_then(|()| std::io::stdout().flush());
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}

@@ -12,6 +12,7 @@ mod capture;
 mod mending;
 mod numbers;
 mod options;
+mod reflecting;
 mod serve;
 mod serve_tls;
 mod serving;
@@ -74,6 +75,17 @@ enum Command {
         override_usage = "wiregauge-agent sink [OPTIONS] --interface <INTERFACE> --port <PORT>\n       --count <COUNT>"
     )]
     Sink(stream::SinkOptions),
+    /// Answers the test packets of foreign senders by STAMP or TWAMP Light, until SIGINT or SIGTERM; then prints as JSON
+    /// what it answered and what not, by reason. It never answers more or longer than it is asked.
+    Reflect(reflecting::ReflectOptions),
+    /// Sends test packets to a reflector, as `wiregauge probe --protocol stamp` does, and prints what comes as JSON.
+    #[command(
+        override_usage = concat!(
+            "wiregauge-agent ask-reflector [OPTIONS] --to <TO> --count <COUNT>\n",
+            "       --period-ns <PERIOD_NS> --patience-ns <PATIENCE_NS>"
+        )
+    )]
+    AskReflector(reflecting::AskOptions),
     /// Measures the clocks of this host: cost of a reading, resolution, drift. Prints one JSON object per line, as
     /// results come.
     Clocks(ClocksOptions),
@@ -101,6 +113,8 @@ pub(crate) fn main() -> ExitCode {
         Command::Enclose { rootless, command } => enclose(rootless, &command),
         Command::Generate(options) => stream::report(stream::generate(&options)),
         Command::Sink(options) => stream::report(stream::sink(&options)),
+        Command::Reflect(options) => reflecting::reflect(&options),
+        Command::AskReflector(options) => reflecting::ask(&options),
         Command::Doctor { json } => doctor(json),
         Command::Mend(options) => mending::mend(&options),
         Command::Restore => mending::restore(),

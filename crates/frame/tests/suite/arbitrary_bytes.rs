@@ -67,4 +67,9 @@ proptest! {
     fn nearly_messages(data in nearly(messages().prop_map(|(payload, _)| payload))) {
         bodies::message::body(&data);
     }
+
+    #[test]
+    fn test_packets_of_anything(data in payloads(0..130)) {
+        bodies::stamp::body(&data);
+    }
 }

@@ -7,6 +7,7 @@ mod judge;
 mod layers;
 mod probe;
 mod protocols;
+mod stamp;
 mod strategies;
 mod time;
 mod vectors;

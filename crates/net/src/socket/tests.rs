@@ -82,3 +82,25 @@ fn a_message_beyond_the_mtu_is_refused_and_the_numbering_goes_on() {
     let second = sender.send(b"two", Some(at)).expect("loopback takes it");
     assert_eq!(second, first + 1);
 }
+
+#[test]
+fn a_datagram_tells_its_ttl_and_class_and_one_to_a_closed_port_is_answered() {
+    let (mut sender, mut receiver, at) = pair();
+    sender.report_ip_headers(255).expect("every kernel can");
+    sender.set_traffic_class(46 << 2).expect("every kernel can");
+    receiver.report_ip_headers(64).expect("every kernel can");
+    sender.send(b"one", Some(at)).expect("loopback takes it");
+    let frame = receiver.receive(&mut [0; 8], true).expect("no error").expect("in time");
+    assert_eq!((frame.ttl, frame.traffic_class), (Some(255), Some(184)));
+    receiver.send(b"two", sender.local().ok()).expect("loopback takes it");
+    sender.limit_blocking(2_000).expect("a limit can be set");
+    let frame = sender.receive(&mut [0; 8], true).expect("no error").expect("in time");
+    assert_eq!((frame.ttl, frame.traffic_class), (Some(64), Some(0)));
+    drop(receiver);
+    assert_eq!(sender.unreachable(), Unreachable::default());
+    for sent in 1..=2 {
+        sender.send(b"three", Some(at)).expect("loopback takes it");
+        while sender.transmit_timestamps(|_, _| {}).expect("the error queue can be read") > 0 {}
+        assert_eq!(sender.unreachable(), Unreachable { port: sent, other: 0 });
+    }
+}

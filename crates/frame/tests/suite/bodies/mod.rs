@@ -5,4 +5,5 @@
 
 pub(crate) mod frame;
 pub(crate) mod message;
+pub(crate) mod stamp;
 pub(crate) mod views;

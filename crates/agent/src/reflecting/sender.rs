@@ -1,0 +1,469 @@
+//! A sender of test packets to a reflector of another maker. It judges nothing: every packet that left, and every
+//! answer that fits one, is told with its times; whatever else comes is counted by its reason.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use serde::Serialize;
+use wg_frame::stamp::{Answer, Format, Request, Timestamp};
+use wg_net::{NetError, SendFailure, Socket, TransmitTimestamp, clock};
+
+use super::authentication::Authentication;
+use super::host_time::HostTime;
+
+/// TTL of packets: the other end sees over how many hops they came (RFC 5357, clause 4.1.2).
+pub const TTL: u8 = 255;
+/// How often what came is told.
+const TELL_NS: i64 = 200_000_000;
+/// Time that the kernel takes to switch timestamping on, generously.
+const SETTLE: std::time::Duration = std::time::Duration::from_millis(20);
+/// Type of the TLV for padding, and the flags of a TLV whose sender asks whether it is recognised (RFC 8972, clauses 4
+/// and 4.1).
+const EXTRA_PADDING: u8 = 1;
+const UNRECOGNISED: u8 = 0x80;
+/// Length of the head of a TLV.
+pub const TLV_HEAD: usize = 4;
+
+/// What is sent.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// The reflector.
+    pub to: SocketAddrV4,
+    /// Number of packets.
+    pub count: u32,
+    /// Time from one packet to the next, ns.
+    pub period_ns: i64,
+    /// UDP payload in bytes, at least that of the mode.
+    pub payload: usize,
+    /// How packets are authenticated.
+    pub authentication: Authentication,
+    /// Format of timestamps.
+    pub format: Format,
+    /// Identifier of the session (RFC 8972); 0: none.
+    pub session: u16,
+    /// Whether padding is a TLV (RFC 8972) rather than zeros.
+    pub padding_is_tlv: bool,
+    /// Differentiated services code point.
+    pub dscp: u8,
+    /// How long answers are awaited after the last packet, ns.
+    pub patience_ns: i64,
+}
+
+/// A packet that was sent: number, time in it, time at which it was due (both ns since 1970; the second by the clock
+/// as it was at the begin).
+pub type Sent = (u32, i64, i64);
+/// A packet that the driver took: number, time.
+pub type Left = (u32, i64);
+
+/// An answer that fits a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Heard {
+    /// Number of the packet.
+    pub asked: u32,
+    /// Number of the answer.
+    pub sequence: u32,
+    /// The reflector's times, ns since 1970 in its timescale.
+    pub received_ns: i64,
+    /// Time at which it sent the answer.
+    pub sent_ns: i64,
+    /// Whether its times are PTP's, in TAI.
+    pub is_ptp: bool,
+    /// Its error estimate, ns; `None`: it states none.
+    pub error_ns: Option<u64>,
+    /// Whether it states to be synchronised.
+    pub is_synchronised: bool,
+    /// Whether it copied the identifier of the session.
+    pub has_session: bool,
+    /// TTL of the packet where it arrived, if the answer has it.
+    pub asked_ttl: Option<u8>,
+    /// TTL of the answer here.
+    pub ttl: Option<u8>,
+    /// Traffic class of the answer here.
+    pub traffic_class: Option<u8>,
+    /// Time of its arrival, ns since 1970.
+    pub arrived_ns: i64,
+    /// Whether the kernel took it.
+    pub by_kernel: bool,
+}
+
+/// What is told at once.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Batch {
+    /// Packets sent.
+    pub sent: Vec<Sent>,
+    /// Packets that the driver took.
+    pub left: Vec<Left>,
+    /// Answers.
+    pub heard: Vec<Heard>,
+}
+
+/// Counts of a session, and what the kernel states of this host's clock.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Summary {
+    /// Whether every packet was sent and every answer awaited.
+    pub complete: bool,
+    /// Sends that the host refused; the packet was sent at the next turn.
+    pub refused: u64,
+    /// ICMP "port unreachable".
+    pub port_unreachable: u64,
+    /// ICMP "destination unreachable" for other reasons.
+    pub unreachable: u64,
+    /// Datagrams from other addresses.
+    pub foreign: u64,
+    /// Answers too short to hold an answer.
+    pub too_short: u64,
+    /// Answers whose hash is wrong.
+    pub not_authentic: u64,
+    /// Answers to no packet of this session: number, time or session identifier are not those of one.
+    pub not_asked: u64,
+    /// Answers whose times are none.
+    pub without_times: u64,
+    /// Answers that the host dropped, as this program was too slow.
+    pub dropped: u64,
+    /// Greatest error of this host's clock, ns; `None`: it is not synchronised.
+    pub clock_error_ns: Option<u64>,
+    /// By how much this host's clock was set or steered during the session, ns.
+    pub clock_moved_ns: i64,
+    /// TAI less UTC on this host, ns; 0: unknown.
+    pub tai_ahead_ns: i64,
+}
+
+/// Sends the packets of an order and tells what comes; `tell` returns false to stop.
+///
+/// # Errors
+/// The host refuses the socket, or every packet.
+pub fn run(order: Order, tell: impl FnMut(&Batch) -> bool) -> Result<Summary, NetError> {
+    let socket = Socket::udp(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0))?;
+    socket.report_ip_headers(TTL)?;
+    socket.set_traffic_class(order.dscp << 2)?;
+    std::thread::sleep(SETTLE);
+    let drops_before = socket.drops().unwrap_or(0);
+    let before = clock::read_pair();
+    let mut session = Sender {
+        packet: padded(&order),
+        times: Vec::new(),
+        numbers: Vec::new(),
+        time: HostTime::new(order.format),
+        summary: Summary::default(),
+        batch: Batch::default(),
+        told_at: clock::monotonic(),
+        socket,
+        order,
+        tell,
+    };
+    let complete = session.go().map_err(|e| NetError::refused("cannot go on sending test packets", e))?;
+    let after = clock::read_pair();
+    let unreachable = session.socket.unreachable();
+    Ok(Summary {
+        complete,
+        port_unreachable: unreachable.port,
+        unreachable: unreachable.other,
+        dropped: session.socket.drops().unwrap_or(0).saturating_sub(drops_before),
+        clock_error_ns: session.time.error_ns(),
+        clock_moved_ns: (after.0.get() - before.0.get()) - (after.1 - before.1),
+        tai_ahead_ns: session.time.tai_ahead_ns(),
+        ..session.summary
+    })
+}
+
+/// A packet of the order's length, with its padding.
+fn padded(order: &Order) -> Vec<u8> {
+    let fields = order.authentication.mode().packet_len();
+    let mut packet = vec![0; order.payload.max(fields)];
+    let value = packet.len().saturating_sub(fields + TLV_HEAD);
+    if order.padding_is_tlv
+        && let Ok(length) = u16::try_from(value)
+        && let Some(head) = packet.get_mut(fields..fields + TLV_HEAD)
+    {
+        let [high, low] = length.to_be_bytes();
+        head.copy_from_slice(&[UNRECOGNISED, EXTRA_PADDING, high, low]);
+    }
+    packet
+}
+
+struct Sender<Tell> {
+    order: Order,
+    socket: Socket,
+    packet: Vec<u8>,
+    /// Time in each packet, by its number.
+    times: Vec<Timestamp>,
+    /// Packet of each number that the kernel gives a send.
+    numbers: Vec<u32>,
+    time: HostTime,
+    summary: Summary,
+    batch: Batch,
+    told_at: i64,
+    tell: Tell,
+}
+
+impl<Tell: FnMut(&Batch) -> bool> Sender<Tell> {
+    /// Whether it came to its end.
+    fn go(&mut self) -> std::io::Result<bool> {
+        let begin = clock::monotonic();
+        let ahead = clock::realtime().get() - begin;
+        let mut due = begin;
+        while self.times.len() < self.order.count as usize {
+            if !self.wait_until(due)? {
+                return Ok(false);
+            }
+            self.send(due + ahead)?;
+            due += self.order.period_ns;
+        }
+        let last = clock::monotonic();
+        Ok(self.wait_until(last + self.order.patience_ns)? && (self.tell)(&std::mem::take(&mut self.batch)))
+    }
+
+    /// Takes what comes until `due`; false: the reader went away.
+    fn wait_until(&mut self, due: i64) -> std::io::Result<bool> {
+        loop {
+            let now = clock::monotonic();
+            if now >= self.told_at + TELL_NS {
+                self.told_at = now;
+                self.time.refresh();
+                if !(self.tell)(&std::mem::take(&mut self.batch)) {
+                    return Ok(false);
+                }
+            }
+            if now >= due {
+                return Ok(true);
+            }
+            let ready = self.socket.wait(None, (due - now).min(TELL_NS))?;
+            if ready.timestamps {
+                self.take_timestamps()?;
+            }
+            if ready.frames {
+                self.take_answers()?;
+            }
+        }
+    }
+
+    fn send(&mut self, due_ns: i64) -> std::io::Result<()> {
+        let sequence = u32::try_from(self.times.len()).unwrap_or(u32::MAX);
+        let now = clock::realtime().get();
+        let timestamp = self.time.timestamp(now);
+        let request = Request { sequence, timestamp, error: self.time.error(), session: self.order.session };
+        request
+            .emit(&mut self.packet, self.order.authentication.mode())
+            .expect("the packet is as long as its mode demands");
+        self.order.authentication.seal(&mut self.packet);
+        match self.socket.send(&self.packet, Some(self.order.to)) {
+            Ok(number) => {
+                self.numbers.resize(number as usize, u32::MAX);
+                self.numbers.push(sequence);
+                self.times.push(timestamp);
+                self.batch.sent.push((sequence, now, due_ns));
+                Ok(())
+            }
+            Err(SendFailure::NoRoom) => {
+                self.summary.refused += 1;
+                Ok(())
+            }
+            Err(SendFailure::Refused(error)) => Err(error),
+        }
+    }
+
+    fn take_timestamps(&mut self) -> std::io::Result<()> {
+        let (numbers, left) = (&self.numbers, &mut self.batch.left);
+        while self.socket.transmit_timestamps(|number, at| {
+            if let TransmitTimestamp::Driver(at) = at
+                && let Some(sequence) = numbers.get(number as usize)
+            {
+                left.push((*sequence, at.get()));
+            }
+        })? > 0
+        {}
+        Ok(())
+    }
+
+    fn take_answers(&mut self) -> std::io::Result<()> {
+        let mut buffer = [0; 65_536];
+        while let Some(got) = self.socket.receive(&mut buffer, false)? {
+            let now = clock::realtime();
+            if got.source != Some(self.order.to) {
+                self.summary.foreign += 1;
+                continue;
+            }
+            let octets = &buffer[..got.len.min(buffer.len())];
+            let Ok(answer) = Answer::parse(octets, self.order.authentication.mode()) else {
+                self.summary.too_short += 1;
+                continue;
+            };
+            if !self.order.authentication.is_authentic(octets) {
+                self.summary.not_authentic += 1;
+                continue;
+            }
+            if !fits(&answer, &self.times, self.order.session) {
+                self.summary.not_asked += 1;
+                continue;
+            }
+            let arrived_ns = got.timestamp.unwrap_or(now).get();
+            let Some((received_ns, sent_ns)) = times_of(&answer, arrived_ns) else {
+                self.summary.without_times += 1;
+                continue;
+            };
+            self.batch.heard.push(Heard {
+                asked: answer.request.sequence,
+                sequence: answer.sequence,
+                received_ns,
+                sent_ns,
+                is_ptp: answer.error.format() == Format::Ptp,
+                error_ns: answer.error.nanos(),
+                is_synchronised: answer.error.is_synchronised(),
+                has_session: answer.request.session == self.order.session,
+                asked_ttl: answer.ttl,
+                ttl: got.ttl,
+                traffic_class: got.traffic_class,
+                arrived_ns,
+                by_kernel: got.timestamp.is_some(),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Whether an answer is to a packet with one of `times`: it returns number and time. A reflector that knows no
+/// identifiers of sessions returns zero.
+fn fits(answer: &Answer, times: &[Timestamp], session: u16) -> bool {
+    times.get(answer.request.sequence as usize) == Some(&answer.request.timestamp)
+        && [0, session].contains(&answer.request.session)
+}
+
+/// Both times of a reflector, ns since 1970; `None` if it states none.
+fn times_of(answer: &Answer, near_ns: i64) -> Option<(i64, i64)> {
+    let format = answer.error.format();
+    let read = |time: Timestamp| (time.0 != 0).then(|| time.nanos(format, near_ns)).flatten();
+    read(answer.received).zip(read(answer.timestamp))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reflecting::allowed::Allowed;
+    use crate::reflecting::reflector::{self, Reflector};
+    use std::sync::Arc;
+    use wg_frame::stamp::{ErrorEstimate, Mode};
+    use wg_net::Wake;
+
+    fn order(to: SocketAddrV4, authentication: Authentication) -> Order {
+        Order {
+            to,
+            count: 20,
+            period_ns: 1_000_000,
+            payload: 0,
+            authentication,
+            format: Format::Ntp,
+            session: 77,
+            padding_is_tlv: true,
+            dscp: 46,
+            patience_ns: 100_000_000,
+        }
+    }
+
+    /// A reflector on loopback, until the wake-up; its account.
+    fn reflecting(
+        key: Authentication,
+    ) -> (SocketAddrV4, Arc<Wake>, std::thread::JoinHandle<reflector::Account>) {
+        let socket = Socket::udp(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).expect("loopback is there");
+        let at = socket.local().expect("it is bound");
+        let wake = Arc::new(Wake::new().expect("descriptors are left"));
+        let end = Arc::clone(&wake);
+        let serving = std::thread::spawn(move || {
+            let networks = vec!["127.0.0.1/32".parse().expect("a network")];
+            let mut reflector = Reflector::new(Allowed::new(networks, at.port(), 1_000), key, true);
+            reflector::serve(socket, &mut reflector, &end).expect("the socket lasts");
+            reflector.account().clone()
+        });
+        (at, wake, serving)
+    }
+
+    #[test]
+    fn our_sender_and_our_reflector_understand_each_other_in_both_modes_and_formats() {
+        for (key, format, payload) in
+            [(Authentication::NONE, Format::Ntp, 100), (Authentication::with_key(b"key"), Format::Ptp, 0)]
+        {
+            let (at, wake, serving) = reflecting(key.clone());
+            let mut told = Batch::default();
+            let order = Order { format, payload, ..order(at, key) };
+            let summary = run(order, |batch| {
+                told.sent.extend(&batch.sent);
+                told.left.extend(&batch.left);
+                told.heard.extend(&batch.heard);
+                true
+            })
+            .expect("the host lets it send");
+            wake.signal();
+            let account = serving.join().expect("it served");
+            assert!(summary.complete);
+            assert_eq!((account.answered, account.sessions, account.refused.len()), (20, 1, 0));
+            let kept = (summary.too_short, summary.not_authentic, summary.not_asked, summary.without_times);
+            assert_eq!(kept, (0, 0, 0, 0));
+            assert_eq!((told.sent.len(), told.left.len(), told.heard.len()), (20, 20, 20));
+            for (number, heard) in (0_u32..).zip(&told.heard) {
+                assert_eq!((heard.asked, heard.sequence, heard.has_session), (number, number, true));
+                assert_eq!((heard.asked_ttl, heard.ttl), (Some(TTL), Some(TTL)));
+                assert_eq!(heard.traffic_class, Some(46 << 2), "the answer has the class of the packet");
+                assert_eq!(heard.is_ptp, format == Format::Ptp);
+                let left = told.left[number as usize].1;
+                let ahead = if heard.is_ptp { summary.tai_ahead_ns } else { 0 };
+                let (received, sent) = (heard.received_ns - ahead, heard.sent_ns - ahead);
+                assert!(left <= received && received <= sent && sent <= heard.arrived_ns, "{heard:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_closed_port_is_told_and_nothing_is_heard() {
+        let socket = Socket::udp(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).expect("loopback is there");
+        let at = socket.local().expect("it is bound");
+        drop(socket);
+        let summary =
+            run(order(at, Authentication::NONE), |batch| batch.heard.is_empty()).expect("it may send");
+        assert!(summary.complete && summary.port_unreachable >= 19, "{summary:?}");
+    }
+
+    #[test]
+    fn a_reader_that_goes_away_ends_it() {
+        let (at, wake, serving) = reflecting(Authentication::NONE);
+        let order = Order { count: 1_000_000, ..order(at, Authentication::NONE) };
+        let summary = run(order, |_| false).expect("it may send");
+        wake.signal();
+        serving.join().expect("it served");
+        assert!(!summary.complete);
+    }
+
+    #[test]
+    fn answers_to_nothing_that_was_asked_do_not_fit() {
+        let times = [Timestamp(5), Timestamp(6)];
+        let request = Request { sequence: 1, timestamp: times[1], error: ErrorEstimate(1), session: 77 };
+        let answer = Answer {
+            sequence: 1,
+            timestamp: Timestamp(8),
+            error: ErrorEstimate(1),
+            received: Timestamp(7),
+            request,
+            ttl: Some(9),
+        };
+        assert!(fits(&answer, &times, 77));
+        assert!(fits(&Answer { request: Request { session: 0, ..request }, ..answer }, &times, 77));
+        for wrong in [
+            Request { sequence: 0, ..request },
+            Request { sequence: 2, ..request },
+            Request { timestamp: Timestamp(7), ..request },
+            Request { session: 78, ..request },
+        ] {
+            assert!(!fits(&Answer { request: wrong, ..answer }, &times, 77), "{wrong:?}");
+        }
+        assert!(times_of(&answer, 0).is_some());
+        assert!(times_of(&Answer { received: Timestamp(0), ..answer }, 0).is_none());
+        let no_second = Answer { timestamp: Timestamp(u64::MAX), error: ErrorEstimate(0x4001), ..answer };
+        assert!(times_of(&no_second, 0).is_none());
+    }
+
+    #[test]
+    fn padding_is_a_tlv_where_a_stamp_reflector_would_read_one() {
+        let to = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 862);
+        let stamp = Order { payload: 60, ..order(to, Authentication::NONE) };
+        assert_eq!(padded(&stamp)[44..], [0x80, 1, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(padded(&Order { padding_is_tlv: false, ..stamp.clone() })[44..], [0; 16]);
+        assert_eq!(padded(&Order { payload: 44, ..stamp }).len(), Mode::Open.packet_len());
+    }
+}
