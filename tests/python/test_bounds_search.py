@@ -201,7 +201,7 @@ def test_what_cannot_be_searched_is_refused_by_name(tmp_path: Path) -> None:
     ("options", "said"),
     [
         (["--seed", "3"], "--seed has an effect with --search only"),
-        (["--time-limit", "3s"], "--time-limit has an effect with --search or --advise only"),
+        (["--time-limit", "3s"], "--time-limit has an effect with --search, --advise or --sensitivity only"),
         (["--search", "--time-limit", "0s"], "there is no time to look"),
         (["--search", "--time-limit", "3"], "--time-limit"),
     ],

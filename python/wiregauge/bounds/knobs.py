@@ -25,7 +25,7 @@ from wiregauge.config.host_files import take_over
 from wiregauge.config.structure import local
 from wiregauge.plan import Network
 
-__all__ = ["Knob", "Knobs", "Value", "knobs_of"]
+__all__ = ["Knob", "Knobs", "Value", "bits_per_second", "knobs_of", "rate_text", "time_text"]
 
 RATES: Final = (10_000_000, 100_000_000, 1_000_000_000, 2_500_000_000, 5_000_000_000, 10_000_000_000, 25_000_000_000,
                 40_000_000_000, 100_000_000_000)  # fmt: skip
@@ -147,7 +147,7 @@ class _Test:
             # A sender faster than its BAG would queue without end, so its period grows with the BAG.
             slow = [node for node in sends if node.get("period") is not None]
             periods = [
-                (node, "period", _time(least))
+                (node, "period", time_text(least))
                 for node in slow
                 if read_quantity("time", str(node.get("period")))
                 < (least := ps * int(node.get("burst") or 1))
@@ -162,7 +162,7 @@ class _Test:
                 continue
             period = read_quantity("time", str(node.get("period")))
             values = [
-                self._value(_time(period << k), float(1 << k), (node, "period", _time(period << k)))
+                self._value(time_text(period << k), float(1 << k), (node, "period", time_text(period << k)))
                 for k in range(1, _MOST_PERIODS + 1)
             ]
             yield Knob("period", element, str(node.get("period")), len(values), values.__getitem__)
@@ -246,14 +246,14 @@ class _Test:
                     continue
                 rate = link.rate_bps
                 values = [
-                    self._value(_rate(faster), faster / rate, (element, "rate", _rate(faster)))
+                    self._value(rate_text(faster), faster / rate, (element, "rate", rate_text(faster)))
                     for faster in RATES
                     if faster > rate
                 ]
                 yield Knob(
                     "link-rate",
                     f"link {element.get('between')}",
-                    _rate(rate),
+                    rate_text(rate),
                     len(values),
                     values.__getitem__,
                 )
@@ -315,7 +315,7 @@ class _Physical:
 
     def _link(self, index: int, own: dict[str, str], network: dict[str, str]) -> Iterator[Knob]:
         text = own.get("transmission-capacity") or network.get("transmission-capacity")
-        rate = _bits_per_second(text)
+        rate = bits_per_second(text)
         if rate:
             values = [
                 self._value(index, "transmission-capacity", str(faster), faster / rate)
@@ -344,14 +344,16 @@ def _ways(network: Network, start: str, end: str) -> Iterator[list[str]]:
                 waiting.append([*path, after])
 
 
-def _time(ps: int) -> str:
+def time_text(ps: int) -> str:
+    """A time as the test language writes it."""
     for unit, size in (("s", 10**12), ("ms", 10**9), ("us", 10**6), ("ns", 1000)):
         if ps % size == 0:
             return f"{ps // size}{unit}"
     return f"{ps // 1000}.{ps % 1000:03d}ns"
 
 
-def _rate(bits: int) -> str:
+def rate_text(bits: int) -> str:
+    """A bit rate as the test language writes it."""
     for unit, size in (("Gbit/s", 10**9), ("Mbit/s", 10**6), ("kbit/s", 1000)):
         if bits % (size // 10) == 0 and bits >= size:
             return f"{bits / size:g}{unit}"
@@ -365,7 +367,8 @@ def _number(text: str | None) -> float | None:
         return None
 
 
-def _bits_per_second(text: str | None) -> float | None:
+def bits_per_second(text: str | None) -> float | None:
+    """A capacity of a physical network; None where it is no number of a known unit."""
     if text is None:
         return None
     for unit, size in (("Gbps", 1e9), ("Mbps", 1e6), ("kbps", 1e3), ("bps", 1.0)):

@@ -31,6 +31,7 @@ __all__ = [
     "read_bytes",
     "read_every",
     "run_name",
+    "with_plan",
 ]
 
 RUN_ONLY: Final = {"index": 0, "point": {}, "repeat": 0, "seed": 0}
@@ -176,6 +177,16 @@ def of_campaign(campaign: Campaign, run: int, file: str, root: etree._Element | 
         point=planned.point,
         lines=lambda element: line_named(text(), element),
     )
+
+
+def with_plan(source: Source, network: Network, run: Run) -> Source:
+    """The source of a test with another network and run; its limits stay."""
+    kept = {
+        **json.loads(source.as_json),
+        "network": json.loads(as_json(network)),
+        "run": json.loads(as_json(run)),
+    }
+    return replace(source, as_json=json.dumps(kept), planned=(network, run))
 
 
 def _source(file: str, form: str, parts: dict[str, Any]) -> Source:

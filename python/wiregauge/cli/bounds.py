@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from wiregauge.bounds import Bounded
     from wiregauge.bounds.advising import Advice
     from wiregauge.bounds.against import Laid
+    from wiregauge.bounds.sensitivity import Sensitivity
 
 
 class Method(StrEnum):
@@ -155,12 +156,22 @@ def bounds(
             "bound with that change.",
         ),
     ] = False,
+    sensitive: Annotated[
+        bool,
+        typer.Option(
+            "--sensitivity",
+            help=meant(
+                "--sensitivity",
+                " (rates, frames, links, delays) as far as every limit and deadline holds, or until it does",
+            ),
+        ),
+    ] = False,
     seconds: Annotated[
         str | None,
         typer.Option(
             "--time-limit",
             metavar="TIME",
-            help=meant("--time-limit", only="With --search or --advise"),
+            help=meant("--time-limit", only="With --search or --advise or --sensitivity"),
             show_default="30s",
         ),
     ] = None,
@@ -187,7 +198,7 @@ def bounds(
     """Exit code 1 says that a bound exceeds a limit, or a run of --against or --search its bound, 2 that the network is
     wrong or overloaded, 4 that it has no bound, or that a run of --against is INVALID.
     """
-    _refuse_without_effect(search=search, advise=advise, seconds=seconds, seed=seed)
+    _refuse_without_effect(search=search, timed=search or advise or sensitive, seconds=seconds, seed=seed)
     if search and phases is Phases.KNOWN:
         fail(
             "--search moves the offsets of senders, so --phases known has no meaning; leave it out", BAD_INPUT
@@ -201,7 +212,7 @@ def bounds(
         "phases": (phases or (Phases.ANY if search else Phases.KNOWN)).value,
     }
     with _refusals():
-        found = _bounded(file, run, method.value, question, advise=advise)
+        found = _bounded(file, run, method.value, question, deadlines=advise or sensitive)
         _write(file, found, write, results)
         laid = _laid(found, against or [], run)
         shown = _worst_run(found)
@@ -210,10 +221,11 @@ def bounds(
             chosen = 1 if seed is None else seed
             worst = searched(file, shown.source, shown.answer, laid, seconds=limit_s, seed=chosen, out=out)
         advice = _advice(file, found, limit_s) if advise else {}
+        room = _room(shown, limit_s) if sensitive else None
     if as_json:
-        print(json.dumps(_json(found, laid, worst, advice), indent=1))
+        print(json.dumps(_json(found, laid, worst, advice, room), indent=1))
     else:
-        _show(found, laid, worst, advice, only=run)
+        _show(found, laid, worst, advice, room, only=run)
     exceeded = any(one.exceeded for one in laid) or (worst is not None and worst.exceeded)
     fit = not any(one.invalid for one in laid)
     bounded, kept = (all(getattr(one.answer, what) for one in found) for what in ("bounded", "kept"))
@@ -222,7 +234,8 @@ def bounds(
     def write_page(place: Path) -> Path:
         from wiregauge.report import BoundsShown, write_bounds
 
-        return write_bounds(BoundsShown(found, laid, {} if worst is None else worst.simulated), place)
+        simulated = {} if worst is None else worst.simulated
+        return write_bounds(BoundsShown(found, laid, simulated, room), place)
 
     leave_with_page(code, page, write_page, as_json=as_json)
 
@@ -258,12 +271,12 @@ def _refusals() -> Iterator[None]:
 
 
 def _bounded(
-    file: Path, run: int | None, method: str, question: dict[str, Any], *, advise: bool
+    file: Path, run: int | None, method: str, question: dict[str, Any], *, deadlines: bool
 ) -> list[Bounded]:
     from wiregauge import bounds as calculus
 
     sources = calculus.read_every(file) if run is None else [calculus.read(file, run)]
-    if advise:
+    if deadlines:
         sources = [calculus.with_deadlines(source, file) for source in sources]
     return calculus.bound_every(sources, method, **question)
 
@@ -327,13 +340,26 @@ def _advice(file: Path, found: list[Bounded], limit_s: float) -> dict[int, Advic
     return advice
 
 
+def _room(shown: Bounded, limit_s: float) -> Sensitivity:
+    from wiregauge.bounds.sensitivity import sensitivity
+    from wiregauge.cli.progress import Countdown
+
+    with Countdown(make_console(stderr=True), "sensitivity", limit_s) as countdown:
+        return sensitivity(shown.source, shown.answer, seconds=limit_s, tell=countdown.at)
+
+
 def _json(
-    found: list[Bounded], laid: list[Laid], worst: Searched | None, advice: dict[int, Advice]
+    found: list[Bounded],
+    laid: list[Laid],
+    worst: Searched | None,
+    advice: dict[int, Advice],
+    room: Sensitivity | None,
 ) -> dict[str, Any]:
     """The network that comes furthest from its limits, as if there were no other, and `runs`: every one."""
     from wiregauge.bounds import runs_json
     from wiregauge.bounds.advising import advice_json
     from wiregauge.bounds.against import laid_json
+    from wiregauge.bounds.sensitivity import sensitivity_json
 
     shown = _worst_run(found)
     runs = runs_json(found)
@@ -347,6 +373,7 @@ def _json(
         **({"against": laid_json(laid)} if laid else {}),
         **({"search": worst.as_json()} if worst is not None else {}),
         **({"advice": advice_json(own)} if own is not None else {}),
+        **({"sensitivity": sensitivity_json(room)} if room is not None else {}),
     }
 
 
@@ -355,12 +382,14 @@ def _show(
     laid: list[Laid],
     worst: Searched | None,
     advice: dict[int, Advice],
+    room: Sensitivity | None,
     *,
     only: int | None,
 ) -> None:
     from wiregauge.bounds import against as held
     from wiregauge.bounds import show_runs, show_text
     from wiregauge.bounds.advising import show_advice
+    from wiregauge.bounds.sensitivity import show_sensitivity
 
     console = make_console()
     shown = _worst_run(found)
@@ -384,13 +413,17 @@ def _show(
             if len(found) > 1:
                 put(f"Advice for {one.name}:")
             show_advice(own, console)
+    if room is not None:
+        put()
+        show_sensitivity(room, console)
 
 
-def _refuse_without_effect(*, search: bool, advise: bool, seconds: str | None, seed: int | None) -> None:
+def _refuse_without_effect(*, search: bool, timed: bool, seconds: str | None, seed: int | None) -> None:
     """Refuses options that would do nothing."""
-    if seconds is not None and not search and not advise:
+    if seconds is not None and not timed:
         fail(
-            "--time-limit has an effect with --search or --advise only; add one, or leave --time-limit out",
+            "--time-limit has an effect with --search, --advise or --sensitivity only; add one, or leave --time-limit "
+            "out",
             BAD_INPUT,
         )
     if seed is not None and not search:

@@ -39,6 +39,7 @@ MEANINGS: Final = {
     "--resume": "Continue what was begun in this directory",
     "--run": "Only this run of a swept test",
     "--seed": "Seed of every random choice",
+    "--sensitivity": "Change each parameter by itself",
     "--time-limit": "How long to look for an answer",
 }
 """By option; `tests/python/test_options.py` holds that every command says it so."""

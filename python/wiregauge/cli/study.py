@@ -88,9 +88,12 @@ def study(
         bool,
         typer.Option(
             "--sensitivity",
-            help="Then move each parameter of the model that the paper does not state, one at a time, and show by how "
-            "much each result moves (sim). What each move changes is run again: at most as long as the study, "
-            "times the moves that `--sensitivity` names as it goes.",
+            help=meant(
+                "--sensitivity",
+                ", of those of the model that the paper does not state, and show by how much each result moves (sim). "
+                "What each move changes is run again: at most as long as the study, times the moves that "
+                "`--sensitivity` names as it goes",
+            ),
         ),
     ] = False,
     jobs: Annotated[

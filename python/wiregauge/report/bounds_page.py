@@ -22,6 +22,7 @@ from wiregauge.bounds.printing import (
     show_time,
     slowest_port,
 )
+from wiregauge.bounds.sensitivity import HEADS, Sensitivity, rows, summary
 from wiregauge.figures import Figure
 from wiregauge.figures.bounds import FlowMark, HopMark, hops_figure, marks_figure, ports_figure
 from wiregauge.figures.network import loads_figure
@@ -42,6 +43,8 @@ class BoundsShown(Struct, frozen=True):
     """Runs that are compared with the bounds."""
     simulated: dict[tuple[str, str], float] = field(default_factory=dict)
     """The worst latency that a search found, s, by flow and target."""
+    room: Sensitivity | None = None
+    """How far each parameter may change."""
 
 
 def write_bounds(shown: BoundsShown, path: Path) -> Path:
@@ -93,6 +96,8 @@ class _Page:
             flows=self._flows(),
             ports=self._ports(),
             hops=self._hop_table(rows),
+            room=_room_table(self._shown.room),
+            room_summary="" if self._shown.room is None else summary(self._shown.room),
             assumptions=answer.assumptions,
             notes=[
                 *left_out(answer),
@@ -310,6 +315,14 @@ def _hop_rows(rows: Sequence[Ranked], total: Answer) -> list[Ranked]:
 def _bounded_part(target: TargetBound) -> tuple[str, ...]:
     """The servers of a path up to the first without a bound."""
     return target.path[: len(target.hops)]
+
+
+def _room_table(room: Sensitivity | None) -> Table | None:
+    if room is None:
+        return None
+    lines = [[Cell(text, kind="text" if k != 4 else "") for k, text in enumerate(row)] for row in rows(room)]
+    heads = [Head(text, kind="" if k == 4 else "text") for k, text in enumerate(HEADS)]
+    return Table("Sensitivity", heads, [Section("", lines)])
 
 
 def _runs(found: Sequence[Bounded]) -> Table | None:
