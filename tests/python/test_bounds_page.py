@@ -130,6 +130,19 @@ def test_a_place_that_cannot_take_the_page_is_refused_before_any_work(tmp_path: 
     assert (tmp_path / "own.html").read_text() == "mine"
 
 
+def test_the_page_has_the_advice_that_was_asked_for(tmp_path: Path) -> None:
+    path = placed(tmp_path, LIMITED)
+    asked(path, "--advise", "--time-limit", "10s", "--out", tmp_path / "page.html", code=1)
+    page = Page((tmp_path / "page.html").read_text(encoding="utf-8"))
+    found = json.loads(asked(path, "--advise", "--time-limit", "10s", "--json", code=1).stdout)["advice"]
+    for limit in found["exceeded"]:
+        for change in limit["changes"] or [limit["nearest"]]:
+            assert change["to"] in page.text
+            assert f"{change['delay'] * 1e6:.3f}" in page.text
+    kept = page_of(tmp_path, placed(tmp_path, tandem(1)), "--advise")
+    assert "Every limit is kept; nothing needs to be changed." in kept.text
+
+
 def test_a_search_writes_its_page_beside_its_tests(tmp_path: Path) -> None:
     path = placed(tmp_path, tandem(1))
     done = asked(path, "--search", "--time-limit", "2s", "--json", "--out", tmp_path / "worst")

@@ -190,6 +190,7 @@ def test_text_and_page_name_what_breaks(tmp_path: Path) -> None:
     text = Page(page.read_text()).text
     assert "Sensitivity" in text
     assert "link s0 s1" in text
+    assert "may become" in text
 
 
 def test_a_time_limit_needs_something_that_takes_time(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from wiregauge.config import TestError, reading
 from wiregauge.config.groups import expanded
 from wiregauge.config.structure import line_of, local
 
-__all__ = ["Advice", "advice_json", "advise", "show_advice", "with_deadlines"]
+__all__ = ["Advice", "Change", "Exceeded", "advice_json", "advise", "show_advice", "with_deadlines"]
 
 _MOST_SHOWN: Final = 10
 _MOST_NAMED: Final = 8

@@ -31,9 +31,9 @@ from wiregauge.bounds.telling import Tell, silent
 from wiregauge.config import TestError
 
 __all__ = [
-    "HEADS",
     "Room",
     "Sensitivity",
+    "heads",
     "rows",
     "sensitivity",
     "sensitivity_json",
@@ -43,7 +43,6 @@ __all__ = [
 
 _MOST_SHOWN: Final = 5
 """The most rows of a kind that the text shows."""
-HEADS: Final = ("parameter", "of", "now", "may become", "change", "then breaks")
 
 
 class Room(Struct, frozen=True):
@@ -257,8 +256,14 @@ def by_kind(found: Sensitivity) -> dict[str, list[Room]]:
     }
 
 
+def heads(found: Sensitivity) -> tuple[str, ...]:
+    """The heads of `rows`."""
+    become, breaks = ("may become", "then breaks") if found.kept else ("must become", "breaks still")
+    return "parameter", "of", "now", become, "change", breaks
+
+
 def rows(found: Sensitivity) -> list[tuple[str, ...]]:
-    """A line for each parameter under `HEADS`, by kind."""
+    """A line for each parameter under `heads`, by kind."""
     return [
         (one.kind, one.element, one.before, after_text(one, found), change_text(one), one.breaks or "-")
         for own in by_kind(found).values()

@@ -235,7 +235,7 @@ def bounds(
         from wiregauge.report import BoundsShown, write_bounds
 
         simulated = {} if worst is None else worst.simulated
-        return write_bounds(BoundsShown(found, laid, simulated, room), place)
+        return write_bounds(BoundsShown(found, laid, simulated, advice, room), place)
 
     leave_with_page(code, page, write_page, as_json=as_json)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct, field
 
 from wiregauge.bounds import Answer, Bounded, TargetBound, verdict, worst_run
+from wiregauge.bounds.advising import Advice, Change, Exceeded
 from wiregauge.bounds.against import Laid, nearest, told_invalid
 from wiregauge.bounds.analysing import total_flow
 from wiregauge.bounds.every_run import RUN_HEADS, run_rows, runs_verdict
@@ -22,7 +23,7 @@ from wiregauge.bounds.printing import (
     show_time,
     slowest_port,
 )
-from wiregauge.bounds.sensitivity import HEADS, Sensitivity, rows, summary
+from wiregauge.bounds.sensitivity import Sensitivity, heads, rows, summary
 from wiregauge.figures import Figure
 from wiregauge.figures.bounds import FlowMark, HopMark, hops_figure, marks_figure, ports_figure
 from wiregauge.figures.network import loads_figure
@@ -43,6 +44,8 @@ class BoundsShown(Struct, frozen=True):
     """Runs that are compared with the bounds."""
     simulated: dict[tuple[str, str], float] = field(default_factory=dict)
     """The worst latency that a search found, s, by flow and target."""
+    advice: Mapping[int, Advice] = field(default_factory=dict)
+    """What would keep the limits, by the first run of a network."""
     room: Sensitivity | None = None
     """How far each parameter may change."""
 
@@ -96,6 +99,7 @@ class _Page:
             flows=self._flows(),
             ports=self._ports(),
             hops=self._hop_table(rows),
+            advice=_advice_table(self._shown),
             room=_room_table(self._shown.room),
             room_summary="" if self._shown.room is None else summary(self._shown.room),
             assumptions=answer.assumptions,
@@ -317,12 +321,60 @@ def _bounded_part(target: TargetBound) -> tuple[str, ...]:
     return target.path[: len(target.hops)]
 
 
+def _advice_table(shown: BoundsShown) -> Table | None:
+    """Every exceeded limit with the changes that would keep it, or the one that comes nearest."""
+    if not shown.advice:
+        return None
+    sections, tried, known = [], 0, 0
+    for one in shown.found:
+        own = shown.advice.get(one.source.runs[0] if one.source.runs else 0)
+        if own is None:
+            continue
+        lines = [row for limit in own.exceeded for row in _advice_rows(limit)]
+        tried += sum(limit.tried for limit in own.exceeded)
+        known += sum(limit.known for limit in own.exceeded)
+        sections.append(Section(one.name if len(shown.found) > 1 else "", lines))
+    heads = [
+        *text_heads("flow", "target"),
+        Head("bound", unit="µs"),
+        Head("limit"),
+        *text_heads("change", "of", "now", "then"),
+        Head("bound with it", unit="µs"),
+        Head("limits exceeded still"),
+    ]
+    note = f"{tried} of {known} changes were tried."
+    return Table("Single changes that keep a limit", heads, sections, notes=[note])
+
+
+def _advice_rows(limit: Exceeded) -> Iterator[list[Cell]]:
+    changes: Sequence[Change | None] = limit.changes or [limit.nearest]
+    for change in changes:
+        delay = "none" if limit.delay is None else f"{limit.delay * 1e6:.3f}"
+        row = [
+            Cell(limit.flow, kind="text"),
+            Cell(limit.target, kind="text"),
+            Cell(delay),
+            Cell(limit.written),
+        ]
+        if change is None:
+            yield [*row, Cell("none tried", kind="text"), *[Cell(NONE)] * 5]
+            continue
+        kept = "" if limit.changes else "does not keep it, comes nearest"
+        texts = (change.kind, change.element, change.before, change.after)
+        yield [
+            *row,
+            *(Cell(text, kind="text", below=kept if not k else "") for k, text in enumerate(texts)),
+            Cell(f"{change.delay * 1e6:.3f}", kind="" if limit.changes else "bad"),
+            Cell(str(change.still_exceeded)),
+        ]
+
+
 def _room_table(room: Sensitivity | None) -> Table | None:
     if room is None:
         return None
     lines = [[Cell(text, kind="text" if k != 4 else "") for k, text in enumerate(row)] for row in rows(room)]
-    heads = [Head(text, kind="" if k == 4 else "text") for k, text in enumerate(HEADS)]
-    return Table("Sensitivity", heads, [Section("", lines)])
+    named = [Head(text, kind="" if k == 4 else "text") for k, text in enumerate(heads(room))]
+    return Table("Sensitivity", named, [Section("", lines)])
 
 
 def _runs(found: Sequence[Bounded]) -> Table | None:
