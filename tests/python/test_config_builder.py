@@ -313,10 +313,10 @@ def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> No
     test.link("h1", "hub", rate="10Mbit/s").link("h2", "hub", rate="10Mbit/s")
     # Two switches with two links between: a copy over each.
     test.end_system("t1").switch("f1").switch("f2").end_system("t2")
-    for node in ("q1", "q2"):
+    for node in ("q1", "q2", "q3", "q4"):
         test.end_system(node)
     test.switch("bc").switch("tc")
-    for ends in (("q1", "bc"), ("bc", "tc"), ("tc", "q2")):
+    for ends in (("q1", "bc"), ("bc", "tc"), ("tc", "q2"), ("q3", "q4")):
         test.link(*ends, rate="1Gbit/s")
     for ends in (("t1", "f1"), ("f1", "f2"), ("f1", "f2"), ("f2", "t2")):
         test.link(*ends, rate="1Gbit/s")
@@ -408,7 +408,18 @@ def test_the_builder_can_write_every_element_and_attribute(tmp_path: Path) -> No
         max_offset="2us",
         clocks=[PtpClock("q1", priority1=7, priority2=9, role="grandmaster-only")],
     )
-    gate |= {"clusters": [cluster, other], "ptp_domains": [domain]}
+    follower = PtpDomain(
+        "q3 q4",
+        domain=4,
+        servo="pi",
+        kp="0.1",
+        ki="0.001",
+        first_step_threshold="1ms",
+        step_threshold="20us",
+        delay_filter="average",
+        delay_filter_length=5,
+    )
+    gate |= {"clusters": [cluster, other], "ptp_domains": [domain, follower]}
     test.synchronise(exchange=exchange, ptp=ptp, chrony=True, reference="mac", **gate)
     test.inject(on="other", to="mac", load="5%", payload="100B", burst=2).capture("sw1", snap="96B")
     test.remote_log(on="other", to="mac", record="64B", records=7)

@@ -173,6 +173,8 @@ impl<S: TransmissionSelection> Port<S> {
 
     /// The clock of `device` was set, or changes its frequency, at `now`.
     pub fn handle_clock_change<C: LocalClock>(&mut self, now: RunTime, device: &NodeShared<C>) {
+        // Deadlines count from here: before, the clock may have shown a time that it has yet to show again.
+        self.seen = self.seen.max(now);
         self.selection.handle_clock_change(&moment!(self, now, device));
     }
 

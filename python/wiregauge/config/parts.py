@@ -801,7 +801,24 @@ class PtpDomain(Part, frozen=True):
     drawn. Default: 3.
     """
     servo: str | None = None
-    """What steers a clock. Default: kalman."""
+    """What steers a clock. Default: pi."""
+    kp: str | None = None
+    """Proportional constant of servo="pi", parts in 10^9 of frequency for each ns of offset. Without it that
+    of linuxptp for hardware timestamps, which follows from the sync interval; for software timestamps it has
+    0.1.
+    """
+    ki: str | None = None
+    """Its integral constant, likewise; for software timestamps linuxptp has 0.001."""
+    first_step_threshold: str | None = None
+    """servo="pi" steps a clock whose first offset is greater, and steers away every other one; 0s: it never
+    steps at the first. Default: 20us.
+    """
+    step_threshold: str | None = None
+    """servo="pi" steps a clock with a greater offset whenever there is one. Without it, only at the first."""
+    delay_filter: str | None = None
+    """What servo="pi" takes for the delay of the last ones measured. Default: median."""
+    delay_filter_length: int | None = None
+    """How many those are. Default: 10."""
     priority: int | None = None
     """Priority that its frames have in queues. Default: 7."""
     max_offset: str | None = None

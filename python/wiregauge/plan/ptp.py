@@ -7,7 +7,7 @@ from typing import Literal
 from wiregauge.plan.base import NodeIndex, Picoseconds, Plan
 from wiregauge.plan.network import Attachment
 
-__all__ = ["PtpClock", "PtpDomain"]
+__all__ = ["PtpClock", "PtpDomain", "PtpPi"]
 
 
 class PtpClock(Plan, frozen=True, kw_only=True):
@@ -21,6 +21,23 @@ class PtpClock(Plan, frozen=True, kw_only=True):
     """priority2 (7.6.2.4)."""
     role: Literal["any", "slave-only", "grandmaster-only"]
     """What it may become."""
+
+
+class PtpPi(Plan, frozen=True, kw_only=True):
+    """Settings of the PI servo, by their names in ptp4l(8)."""
+
+    kp_thousandths: int | None
+    """pi_proportional_const, in thousandths; `None`: from the sync interval, as for hardware timestamps."""
+    ki_thousandths: int | None
+    """pi_integral_const, likewise."""
+    first_step_threshold: Picoseconds
+    """first_step_threshold; zero: never."""
+    step_threshold: Picoseconds | None
+    """step_threshold; `None`: never."""
+    delay_filter: Literal["median", "average"]
+    """delay_filter."""
+    delay_filter_length: int
+    """delay_filter_length."""
 
 
 class PtpDomain(Plan, frozen=True, kw_only=True):
@@ -42,6 +59,8 @@ class PtpDomain(Plan, frozen=True, kw_only=True):
     """announceReceiptTimeout, in announce intervals."""
     servo: Literal["kalman", "basic", "pi"]
     """What steers a clock."""
+    pi: PtpPi
+    """How, with `PtpServo.Pi`."""
     priority: int
     """Priority of its frames in queues."""
     max_offset: Picoseconds

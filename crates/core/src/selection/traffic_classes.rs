@@ -480,12 +480,15 @@ impl Around for TrafficClasses {
         if !self.may_cut() {
             return Deadline::NEVER;
         }
-        // While a preemptable frame is on the wire, an express one that becomes admissible interrupts it.
-        let seen = Moment { now: self.seen, ..*at };
+        // While a preemptable frame is on the wire, an express one that becomes admissible interrupts it; one that a
+        // change of the clock made admissible does so at once.
+        let changed = Some(self.view.since).filter(|since| *since > self.seen);
+        let seen = Moment { now: changed.unwrap_or(self.seen), ..*at };
         let waiting = at.queues.occupied().filter(|queue| self.is_express(*queue));
         let express = waiting.filter_map(|queue| match admission(&seen, queue, at.queues.head(queue)?) {
             Admission::NotBefore(instant) => Some(instant),
-            Admission::Now | Admission::Never => None,
+            Admission::Now => changed,
+            Admission::Never => None,
         });
         // So does a hold that begins before its end; that end is not reported.
         let hold = if self.uncut || !self.holds || at.now <= self.seen {

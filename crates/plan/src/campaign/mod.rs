@@ -28,7 +28,7 @@ pub use self::flows::{
     Flow, FlowId, LAST_FLOW, Protocol, TimeTriggered, TtReception, TtWindow, VirtualLink, VlanTag,
 };
 pub use self::frer::{Frer, IndividualRecovery, StreamJunction};
-pub use self::ptp::{PtpClock, PtpDomain, PtpProfile, PtpRole, PtpServo};
+pub use self::ptp::{DelayFilter, PtpClock, PtpDomain, PtpPi, PtpProfile, PtpRole, PtpServo};
 pub use self::routes::{Hop, Route};
 pub use self::tasks::{
     Activity, Backend, Capture, Fault, FaultKind, Fill, Inject, LATE_DIVISOR, Pacing, Pattern, Receive,

@@ -25,6 +25,8 @@ pub struct PtpDomain {
     pub announce_timeout: u8,
     /// What steers a clock.
     pub servo: PtpServo,
+    /// How, with [`PtpServo::Pi`].
+    pub pi: PtpPi,
     /// Priority of its frames in queues.
     pub priority: u8,
     /// The greatest offset from the grandmaster of a clock that counts as synchronised.
@@ -70,6 +72,33 @@ pub enum PtpServo {
     Basic,
     /// The PI servo of linuxptp: steers the frequency, steps once.
     Pi,
+}
+
+/// Settings of the PI servo, by their names in `ptp4l(8)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PtpPi {
+    /// pi_proportional_const, in thousandths; `None`: from the sync interval, as for hardware timestamps.
+    pub kp_thousandths: Option<u32>,
+    /// pi_integral_const, likewise.
+    pub ki_thousandths: Option<u32>,
+    /// first_step_threshold; zero: never.
+    pub first_step_threshold: Span,
+    /// step_threshold; `None`: never.
+    pub step_threshold: Option<Span>,
+    /// delay_filter.
+    pub delay_filter: DelayFilter,
+    /// delay_filter_length.
+    pub delay_filter_length: u8,
+}
+
+/// What is made of several measured delays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DelayFilter {
+    /// The one in the middle.
+    Median,
+    /// Their mean.
+    Average,
 }
 
 /// What a clock may become.

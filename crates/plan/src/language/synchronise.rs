@@ -8,7 +8,7 @@ use super::element::{Element, any, list, many, nothing};
 use super::types;
 use super::values::{Failing, PowerOfTwo};
 use crate::campaign::{
-    OnFailure, Protocol, PtpDelay, PtpProfile, PtpRole, PtpServo, PtpTimestamps, PtpTransport,
+    DelayFilter, OnFailure, Protocol, PtpDelay, PtpProfile, PtpRole, PtpServo, PtpTimestamps, PtpTransport,
 };
 
 elements! {
@@ -162,7 +162,21 @@ elements! {
         /// drawn.
         ANNOUNCE_TIMEOUT: u8 = usual("announce-timeout", &types::ANNOUNCE_TIMEOUT, "3");
         /// What steers a clock.
-        SERVO: PtpServo = usual("servo", &types::PTP_SERVO, "kalman");
+        SERVO: PtpServo = usual("servo", &types::PTP_SERVO, "pi");
+        /// Proportional constant of servo="pi", parts in 10^9 of frequency for each ns of offset. Without it that of
+        /// linuxptp for hardware timestamps, which follows from the sync interval; for software timestamps it has 0.1.
+        KP: u32 = optional("kp", &types::GAIN);
+        /// Its integral constant, likewise; for software timestamps linuxptp has 0.001.
+        KI: u32 = optional("ki", &types::GAIN);
+        /// servo="pi" steps a clock whose first offset is greater, and steers away every other one; 0s: it never
+        /// steps at the first.
+        FIRST_STEP_THRESHOLD: Span = usual("first-step-threshold", &types::TIME, "20us").within("0s to 1h");
+        /// servo="pi" steps a clock with a greater offset whenever there is one. Without it, only at the first.
+        STEP_THRESHOLD: Span = optional("step-threshold", &types::TIME).within("1ns to 1h");
+        /// What servo="pi" takes for the delay of the last ones measured.
+        DELAY_FILTER: DelayFilter = usual("delay-filter", &types::DELAY_FILTER, "median");
+        /// How many those are.
+        DELAY_FILTER_LENGTH: u8 = usual("delay-filter-length", &types::DELAY_FILTER_LENGTH, "10");
         /// Priority that its frames have in queues.
         PRIORITY: u8 = usual("priority", &types::PRIORITY, "7");
         /// The greatest offset from the grandmaster of a clock that counts as synchronised, {limit}.

@@ -137,6 +137,7 @@ impl PointCheck<'_> {
             log_delay_interval: statement.delay_interval.as_ref()?.value,
             announce_timeout: statement.announce_timeout.as_ref()?.value,
             servo: statement.servo.as_ref()?.value,
+            pi: statement.pi?,
             priority: statement.priority.as_ref()?.value,
             max_offset: statement.max_offset.as_ref()?.value,
             clocks,

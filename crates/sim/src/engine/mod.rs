@@ -168,6 +168,7 @@ impl<S: Sink> Engine<'_, S> {
         while let Some((now, source)) = self.queue.next()
             && (self.world.sending > 0 || now <= self.world.end())
         {
+            debug_assert!(now >= self.now, "{source:?} is due at {now:?}, before {:?}", self.now);
             self.happen(now, source)?;
             if self.events.is_multiple_of(LOOK) {
                 self.sink.advance(now, self.world.end())?;

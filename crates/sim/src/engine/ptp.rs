@@ -93,7 +93,7 @@ impl<'a, S: Sink> Engine<'a, S> {
         let servo = match plan.servo {
             PtpServo::Kalman => ServoConfig::Kalman(KalmanConfiguration::default()),
             PtpServo::Basic => ServoConfig::Basic(BASIC_GAIN),
-            PtpServo::Pi => ServoConfig::Pi(PiConfig::new(plan.log_sync_interval)),
+            PtpServo::Pi => ServoConfig::Pi(PiConfig::new(plan.log_sync_interval, &plan.pi)),
         };
         let clock = self.world.nodes[usize::from(node)].shared_clock().filter(|_| part != Part::Transparent);
         let ports = domain.ports.get(&node).map_or(&[][..], Vec::as_slice);
@@ -101,7 +101,7 @@ impl<'a, S: Sink> Engine<'a, S> {
         let ports = (0_u32..).zip(ports).map(|(place, index)| PortPlan {
             index: *index,
             config: config(),
-            servo,
+            servo: servo.clone(),
             clock: clock.clone(),
             chance: Chance(Stream::new(seed, Purpose::Ptp, 64 * u32::from(node) + place)),
             is_peer,

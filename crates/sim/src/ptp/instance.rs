@@ -150,7 +150,7 @@ impl Nudge {
 }
 
 /// The filter and its constants.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum ServoConfig {
     Kalman(KalmanConfiguration),
     /// Proportional filter with this gain.

@@ -1,43 +1,69 @@
-//! The servo of ptp4l (linuxptp): a proportional-integral controller behind a moving median of the measured delay.
+//! The servo of ptp4l (linuxptp): a proportional-integral controller behind a filter of the measured delays.
 //!
-//! Formulas, states and limits are those that `ptp4l(8)` and linuxptp 4.0 have as defaults for hardware timestamps:
-//! `clock_servo pi`, `pi_proportional_scale` 0.7, `pi_proportional_exponent` −0.3, `pi_proportional_norm_max` 0.7,
-//! `pi_integral_scale` 0.3, `pi_integral_exponent` 0.4, `pi_integral_norm_max` 0.3, `first_step_threshold` 20 µs,
-//! `step_threshold` 0, `delay_filter moving_median`, `delay_filter_length` 10.
+//! Formulas, states and limits are those of `ptp4l(8)` and linuxptp 4.0. Constants that are not given are its defaults for
+//! hardware timestamps: `pi_proportional_scale` 0.7, `pi_proportional_exponent` −0.3, `pi_proportional_norm_max` 0.7,
+//! `pi_integral_scale` 0.3, `pi_integral_exponent` 0.4, `pi_integral_norm_max` 0.3.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 use statime::Clock;
 use statime::filters::{Filter, FilterEstimate, FilterUpdate};
 use statime::port::Measurement;
 use statime::time::{Duration, Time};
+use wg_frame::time::Span;
+use wg_plan::{DelayFilter, PtpPi};
 
-/// Delays of which the median counts (`delay_filter_length`).
-const DELAYS: usize = 10;
-/// A first offset beyond this is stepped (`first_step_threshold`), ns.
-const FIRST_STEP_NS: f64 = 20_000.0;
 /// Greatest correction of the frequency that a clock takes, parts in 10⁹ (the limit of `set_frequency`).
 const MOST_PPB: f64 = 100_000_000.0;
 /// What is added to an interval before it counts as long enough for a first estimate of the frequency.
 const MARGIN: f64 = 0.001;
 
-/// Constants of the controller.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// What a clock keeps when it follows another master: ptp4l has one servo for all ports.
+#[derive(Debug)]
+struct Memory {
+    /// Whether the first correction is still to come.
+    is_first: Cell<bool>,
+    /// The integral: estimate of how fast the clock is, parts in 10⁹.
+    drift: Cell<f64>,
+}
+
+/// Constants of the controller, and what the ports of a clock share.
+#[derive(Clone, Debug)]
 pub(crate) struct PiConfig {
     /// Part of an offset that corrects the frequency, parts in 10⁹ for each ns.
     proportional: f64,
     /// Part of an offset that corrects it from now on, parts in 10⁹ for each ns.
     integral: f64,
+    /// A first offset beyond this is stepped, ns.
+    first_step_ns: Option<f64>,
+    /// Any offset beyond this is stepped, ns.
+    step_ns: Option<f64>,
+    delay_filter: DelayFilter,
+    delays: usize,
+    memory: Rc<Memory>,
 }
 
 impl PiConfig {
-    /// The constants for Syncs every 2^`log_interval` seconds.
-    pub(crate) fn new(log_interval: i8) -> Self {
+    /// That of a clock that powers up, for Syncs every 2^`log_interval` seconds.
+    pub(crate) fn new(log_interval: i8, plan: &PtpPi) -> Self {
         let interval = f64::from(log_interval).exp2();
-        let constant = |scale: f64, exponent: f64, most: f64| {
-            (scale * (exponent * f64::from(log_interval)).exp2()).min(most / interval)
+        let constant = |given: Option<u32>, scale: f64, exponent: f64, most: f64| match given {
+            Some(thousandths) => f64::from(thousandths) / 1e3,
+            None => (scale * (exponent * f64::from(log_interval)).exp2()).min(most / interval),
         };
-        Self { proportional: constant(0.7, -0.3, 0.7), integral: constant(0.3, 0.4, 0.3) }
+        #[expect(clippy::cast_precision_loss, reason = "exact below two hours")]
+        let beyond = |span: Span| (span > Span::ZERO).then(|| span.as_picos() as f64 / 1e3);
+        Self {
+            proportional: constant(plan.kp_thousandths, 0.7, -0.3, 0.7),
+            integral: constant(plan.ki_thousandths, 0.3, 0.4, 0.3),
+            first_step_ns: beyond(plan.first_step_threshold),
+            step_ns: plan.step_threshold.and_then(beyond),
+            delay_filter: plan.delay_filter,
+            delays: usize::from(plan.delay_filter_length),
+            memory: Rc::new(Memory { is_first: Cell::new(true), drift: Cell::new(0.0) }),
+        }
     }
 
     /// Least time between the two offsets from which the frequency is estimated, s.
@@ -78,10 +104,6 @@ enum Correction {
 pub(crate) struct PiServo {
     config: PiConfig,
     state: State,
-    /// Whether the first correction is still to come.
-    is_first: bool,
-    /// The integral: estimate of how fast the clock is, parts in 10⁹.
-    drift: f64,
     delays: VecDeque<Duration>,
     /// Whether the clock was stepped since the last Sync: that and a later delay request are not of one time scale.
     is_stepped: bool,
@@ -90,12 +112,17 @@ pub(crate) struct PiServo {
 }
 
 impl PiServo {
-    /// The delay that counts after one more was measured: the median of the last.
+    /// The delay that counts after one more was measured.
     fn filtered(&mut self, delay: Duration) -> Duration {
-        if self.delays.len() == DELAYS {
+        if self.delays.len() == self.config.delays {
             self.delays.pop_front();
         }
         self.delays.push_back(delay);
+        if self.config.delay_filter == DelayFilter::Average {
+            let sum: f64 = self.delays.iter().map(|delay| nanos(*delay)).sum();
+            #[expect(clippy::cast_precision_loss, reason = "at most a hundred")]
+            return Duration::from_fixed_nanos(sum / self.delays.len() as f64);
+        }
         let mut sorted: Vec<Duration> = self.delays.iter().copied().collect();
         sorted.sort_unstable();
         let middle = sorted.len() / 2;
@@ -104,6 +131,8 @@ impl PiServo {
 
     fn sample(&mut self, sample: Sample) -> Correction {
         let Sample { offset_ns, at } = sample;
+        let (memory, is_beyond) =
+            (&self.config.memory, |limit: Option<f64>| limit.is_some_and(|limit| offset_ns.abs() > limit));
         match self.state {
             State::Unlocked => {
                 self.state = State::First(sample);
@@ -118,20 +147,29 @@ impl PiServo {
                 if passed_ns / 1e9 * (1.0 + MARGIN) < self.config.estimate_interval() {
                     return Correction::None;
                 }
-                let estimate = (1e9 - self.drift) * (offset_ns - first.offset_ns) / passed_ns;
-                self.drift = (self.drift + estimate).clamp(-MOST_PPB, MOST_PPB);
+                let drift = memory.drift.get();
+                let estimate = (1e9 - drift) * (offset_ns - first.offset_ns) / passed_ns;
+                let drift = (drift + estimate).clamp(-MOST_PPB, MOST_PPB);
+                memory.drift.set(drift);
                 self.state = State::Locked;
-                let is_step = self.is_first && offset_ns.abs() > FIRST_STEP_NS;
-                self.is_first = false;
-                if is_step { Correction::Step(self.drift) } else { Correction::Steer(self.drift) }
+                let is_first = memory.is_first.replace(false);
+                let is_step =
+                    is_beyond(self.config.step_ns) || is_first && is_beyond(self.config.first_step_ns);
+                if is_step { Correction::Step(drift) } else { Correction::Steer(drift) }
+            }
+            State::Locked if is_beyond(self.config.step_ns) => {
+                // The next two offsets tell how far, and how fast.
+                self.state = State::Unlocked;
+                Correction::None
             }
             State::Locked => {
                 let integral = self.config.integral * offset_ns;
-                let wanted = self.config.proportional * offset_ns + self.drift + integral;
+                let drift = memory.drift.get();
+                let wanted = self.config.proportional * offset_ns + drift + integral;
                 let limited = wanted.clamp(-MOST_PPB, MOST_PPB);
                 // At its limit the integral does not grow on.
                 if limited.to_bits() == wanted.to_bits() {
-                    self.drift += integral;
+                    memory.drift.set(drift + integral);
                 }
                 Correction::Steer(limited)
             }
@@ -144,11 +182,9 @@ impl Filter for PiServo {
 
     fn new(config: PiConfig) -> Self {
         Self {
+            delays: VecDeque::with_capacity(config.delays),
             config,
             state: State::Unlocked,
-            is_first: true,
-            drift: 0.0,
-            delays: VecDeque::with_capacity(DELAYS),
             is_stepped: false,
             offset: Duration::ZERO,
             delay: Duration::ZERO,
@@ -245,7 +281,7 @@ mod tests {
         for (log, proportional, integral) in
             [(0, 0.7, 0.3), (-3, 1.306_3, 0.130_6), (-7, 3.001, 0.043_07), (4, 0.043_75, 0.018_75)]
         {
-            let config = PiConfig::new(log);
+            let config = PiConfig::new(log, &PtpPi::default());
             near(config.proportional, proportional);
             near(config.integral, integral);
         }
@@ -253,7 +289,7 @@ mod tests {
 
     #[test]
     fn the_frequency_is_estimated_then_the_clock_is_stepped_then_steered() {
-        let (mut servo, mut clock) = (PiServo::new(PiConfig::new(0)), Noted::default());
+        let (mut servo, mut clock) = (PiServo::new(PiConfig::new(0, &PtpPi::default())), Noted::default());
         servo.measurement(offset(1, 1_000_000), &mut clock);
         assert!(clock.ppm.is_empty());
         // 20 µs more in a second: 20 parts in 10⁶ fast.
@@ -341,7 +377,8 @@ mod tests {
     #[test]
     fn it_answers_as_the_servo_of_linuxptp_does() {
         for (log, answered) in ANSWERED {
-            let (mut servo, mut clock) = (PiServo::new(PiConfig::new(log)), Noted::default());
+            let (mut servo, mut clock) =
+                (PiServo::new(PiConfig::new(log, &PtpPi::default())), Noted::default());
             let interval = statime::time::Duration::from_log_interval(log);
             let mut at = Time::from_secs(1);
             for &(offset_ns, _) in answered {
@@ -361,7 +398,7 @@ mod tests {
 
     #[test]
     fn the_median_of_ten_delays_counts() {
-        let (mut servo, mut clock) = (PiServo::new(PiConfig::new(0)), Noted::default());
+        let (mut servo, mut clock) = (PiServo::new(PiConfig::new(0, &PtpPi::default())), Noted::default());
         let mut last = None;
         for ns in [500, 510, 90_000, 490, 500, 505, 495, 80_000, 70_000, 500, 1_000_000] {
             last = servo.measurement(delay(ns), &mut clock).mean_delay;
@@ -371,8 +408,45 @@ mod tests {
     }
 
     #[test]
+    fn settings_of_ptp4l_have_their_effect() {
+        let mut plan = PtpPi { kp_thousandths: Some(100), ki_thousandths: Some(1), ..PtpPi::default() };
+        (plan.delay_filter, plan.delay_filter_length) = (DelayFilter::Average, 3);
+        (plan.first_step_threshold, plan.step_threshold) = (Span::ZERO, Some(Span::from_nanos(1_000)));
+        let (mut servo, mut clock) = (PiServo::new(PiConfig::new(-3, &plan)), Noted::default());
+        let means = [6, 9, 12, 30].map(|ns| servo.measurement(delay(ns), &mut clock).mean_delay);
+        assert_eq!(means.map(|mean| mean.map(|mean| mean.nanos_rounded())), [6, 7, 9, 17].map(Some));
+        // 0.016 / 0.001 = 16 s from one offset to the other give the frequency; neither is stepped.
+        for (seconds, ns) in [(1, 900), (10, 900), (18, 900), (19, 500)] {
+            servo.measurement(offset(seconds, ns), &mut clock);
+        }
+        assert!(clock.steps.is_empty());
+        assert!((clock.ppm[0]).abs() < 1e-12 && (clock.ppm[1] + 0.0505).abs() < 1e-9, "{:?}", clock.ppm);
+        // One beyond the threshold starts anew: two more offsets, and a step by the last.
+        for (seconds, ns) in [(20, 1_001), (21, 5_000), (38, 5_000)] {
+            servo.measurement(offset(seconds, ns), &mut clock);
+        }
+        assert_eq!(clock.steps, [Duration::from_nanos(-5_000)]);
+    }
+
+    #[test]
+    fn a_clock_that_follows_another_master_keeps_its_frequency_and_is_not_stepped_again() {
+        let (config, mut clock) = (PiConfig::new(0, &PtpPi::default()), Noted::default());
+        let mut servo = PiServo::new(config.clone());
+        for (seconds, ns) in [(1, 1_000_000), (2, 1_020_000), (3, 0)] {
+            servo.measurement(offset(seconds, ns), &mut clock);
+        }
+        servo.demobilize(&mut clock);
+        let mut other = PiServo::new(config);
+        for (seconds, ns) in [(4, 900_000), (5, 900_000)] {
+            other.measurement(offset(seconds, ns), &mut clock);
+        }
+        assert_eq!(clock.steps.len(), 1);
+        assert!((clock.ppm.last().unwrap() + 20.0).abs() < 1e-3, "{:?}", clock.ppm);
+    }
+
+    #[test]
     fn a_delay_between_a_sync_before_a_step_and_a_request_behind_it_does_not_count() {
-        let (mut servo, mut clock) = (PiServo::new(PiConfig::new(0)), Noted::default());
+        let (mut servo, mut clock) = (PiServo::new(PiConfig::new(0, &PtpPi::default())), Noted::default());
         servo.measurement(offset(1, 1_000_000), &mut clock);
         servo.measurement(offset(2, 1_000_000), &mut clock);
         assert_eq!(servo.measurement(delay(500_000), &mut clock).mean_delay, None);

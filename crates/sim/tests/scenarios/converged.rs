@@ -1,5 +1,6 @@
 //! All classes on one port of one switch: windows, virtual links that are policed, shaped and gated classes, fragments.
 
+use proptest::prelude::*;
 use wg_core::arinc664::{Bag, Contract};
 use wg_core::queue::Capacity;
 use wg_core::selection::MacOperation;
@@ -275,4 +276,50 @@ fn gates_of_a_host_hold_its_classes_and_neither_windows_nor_virtual_links() {
         assert_eq!(early == 0, closed, "flow {flow}: {early} of {}", instants.len());
     }
     assert!(enter(&network, &run, SCHEDULED).0.iter().all(|at| *at == 140_640_000));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// A clock that is set back shows times a second time, at which gates and windows have acted already.
+    #[test]
+    fn a_clock_that_is_set_never_makes_anything_due_in_the_past(
+        steps in proptest::collection::vec((1_i64..200_000, -3_000_000_i64..3_000_000), 1..6),
+        (drift, grain) in (-90_000_i64..90_000, prop_oneof![Just(1_i64), Just(8_000), Just(1_000_000)]),
+        (shaped, preemptable, hold) in any::<(bool, bool, bool)>(),
+        (first, second) in (130_i64..900, 130_i64..900),
+        integration in prop_oneof![Just(Integration::TimelyBlock), Just(Integration::Shuffling), Just(Integration::Preemption)],
+    ) {
+        let mac = |mac| if preemptable && hold { mac } else { MacOperation::Unchanged };
+        let entries = vec![
+            GateEntry { open: vec![0], length: us(first), mac: mac(MacOperation::Release) },
+            GateEntry { open: vec![1], length: us(second), mac: mac(MacOperation::Hold) },
+        ];
+        let bulk = PortClass { preemptable, ..class(&[0, 1, 2, 3, 4]) };
+        let urgent = PortClass { idle_slope_bps: shaped.then_some(20_000_000), ..class(&[5, 6, 7]) };
+        let tsn = PortTsn {
+            ports: vec![TO + 1],
+            classes: vec![bulk, urgent],
+            schedules: vec![PortSchedule { base_time: Span::ZERO, cycle_extension: Span::ZERO, entries }],
+            ..PortTsn::default()
+        };
+        let (mut network, mut run) = (network(integration, tsn), traffic());
+        let clock = &mut network.nodes[usize::from(CENTRE)].clock;
+        (clock.drift_ppb, clock.granularity) = (drift, Span::from_picos(grain));
+        run.duration = Span::from_millis(250);
+        run.sends.iter_mut().for_each(|send| send.count = (send.count / 4).max(1));
+        run.incidents = steps
+            .into_iter()
+            .map(|(at, by)| Incident {
+                at: us(at),
+                kind: IncidentKind::ClockStep { node: CENTRE, by: Span::from_picos(by * 1_000) },
+            })
+            .collect();
+        run.incidents.sort_by_key(|incident| incident.at);
+        let (kept, _) = simulated(&network, &run);
+        // Whatever waits is let go, so that every frame of a class that no gate keeps for ever arrives or is dropped.
+        let ended = of(at(&kept, Point::WireReceive), BULK).len()
+            + kept.records.iter().filter(|record| record.flow == BULK && record.point == Point::Drop).count();
+        prop_assert!(ended > 0, "nothing of the bulk came to an end");
+    }
 }

@@ -8,8 +8,8 @@ use wg_core::line::LineRate;
 use wg_frame::time::Span;
 use wg_plan::{
     Attachment, Clock, Flow, HostModel, Incident, IncidentKind, Inject, Link, Network, NetworkId, Node,
-    NodeIndex, NodeKind, Protocol, PtpClock, PtpDelay, PtpDomain, PtpProfile, PtpRole, PtpServo, Run, Send,
-    SwitchModel,
+    NodeIndex, NodeKind, Protocol, PtpClock, PtpDelay, PtpDomain, PtpPi, PtpProfile, PtpRole, PtpServo, Run,
+    Send, SwitchModel,
 };
 use wg_record::TruthKind;
 use wg_sim::{Kept, SimReport};
@@ -74,6 +74,7 @@ pub(crate) fn domain(network: &Network, boundary: &[NodeIndex], transparent: &[N
         log_delay_interval: -3,
         announce_timeout: 3,
         servo: PtpServo::Kalman,
+        pi: PtpPi::default(),
         priority: 7,
         max_offset: Span::from_micros(1),
         clocks,
@@ -116,7 +117,7 @@ const HELD_PS: i64 = (2 + 4 + 1) * GRAIN_PS;
 
 #[test]
 fn offsets_converge_and_hold_within_what_ticks_allow() {
-    for (servo, settled) in [(PtpServo::Kalman, 50), (PtpServo::Basic, 100)] {
+    for (servo, settled) in [(PtpServo::Kalman, 50), (PtpServo::Basic, 100), (PtpServo::Pi, 50)] {
         let network = network(2, 0, &[(0, 1)], 1_000_000_000);
         let planned = PtpDomain { servo, ..domain(&network, &[], &[]) };
         let (kept, report) = simulated(&network, &lasting(settled + 30, vec![planned]));
@@ -360,7 +361,7 @@ proptest! {
     #[test]
     fn no_clock_and_no_link_stops_the_stack(
         (grain, delay, drift) in (prop_oneof![Just(1_i64), Just(8_000), Just(1_000_000)], 0_i64..3, -90_000_i64..90_000),
-        (mechanism, servo, offset) in (0..3, any::<bool>(), -2_000_000_000_i64..2_000_000_000),
+        (mechanism, servo, offset) in (0..3, 0..3_usize, -2_000_000_000_i64..2_000_000_000),
         (step, at, cut) in (-9_000_000_000_i64..9_000_000_000, 1_i64..18, 1_i64..18),
         seed in 0_u64..1_000_000,
     ) {
@@ -374,7 +375,7 @@ proptest! {
         (network.nodes[1].clock.drift_ppb, network.nodes[1].clock.offset) = (drift, Span::from_picos(offset));
         let (boundary, transparent) = if mechanism == 1 { (vec![2], vec![]) } else { (vec![], vec![2]) };
         let planned = PtpDomain {
-            servo: if servo { PtpServo::Kalman } else { PtpServo::Basic },
+            servo: [PtpServo::Kalman, PtpServo::Basic, PtpServo::Pi][servo],
             delay: if mechanism == 2 { PtpDelay::P2p } else { PtpDelay::E2e },
             ..domain(&network, &boundary, &transparent)
         };

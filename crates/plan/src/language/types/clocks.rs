@@ -5,7 +5,7 @@ use wg_core::as6802::Integrity;
 use super::super::attribute::{Choice, Form, Shape, Written};
 use super::super::values::{self, Failing};
 use crate::campaign::{
-    OnFailure, Protocol, PtpDelay, PtpProfile, PtpRole, PtpServo, PtpTimestamps, PtpTransport,
+    DelayFilter, OnFailure, Protocol, PtpDelay, PtpProfile, PtpRole, PtpServo, PtpTimestamps, PtpTransport,
 };
 
 forms! {
@@ -64,10 +64,19 @@ forms! {
         "kalman" => PtpServo::Kalman,
         /// a proportional filter: steps and steers at every measurement
         "basic" => PtpServo::Basic,
-        /// the PI servo of ptp4l with its defaults for hardware timestamps, behind the median of ten delays: steps
-        /// once, by more than 20 us, and steers from then on
+        /// the PI servo of ptp4l, with its defaults for hardware timestamps unless others are written: steps once, by
+        /// more than 20 us, and steers from then on
         "pi" => PtpServo::Pi,
     };
+    /// What is made of several measured delays.
+    DELAY_FILTER "delay-filter": DelayFilter = choice() {
+        /// the one in the middle
+        "median" => DelayFilter::Median,
+        /// their mean
+        "average" => DelayFilter::Average,
+    };
+    /// Measured delays, {limit}.
+    DELAY_FILTER_LENGTH "delay-filter-length": u8 = whole(1, 100);
     /// What a PTP clock may become.
     PTP_ROLE "ptp-role": PtpRole = choice() {
         /// as the best master clock algorithm has it
