@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from simulation import trial
 from test_bounds_search import placed, tandem
-from test_report import EVIL, Page
+from test_report import CHROMIUM, EVIL, Page, drawn_figures
 from wiregauge.bounds import bound, read
 from wiregauge.cli import app
 from wiregauge.figures.model import Line, Scatter
@@ -95,6 +95,12 @@ def test_names_of_a_file_are_text_and_the_page_asks_nothing_of_the_network(tmp_p
             assert value.startswith(("#", "data:")), (tag, name, value)
     assert any("default-src 'none'" in value for _, _, value in page.attributes)
     assert "unit of the file" in page.text
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this host: the page is not drawn")
+def test_a_browser_draws_every_figure_of_the_page(tmp_path: Path) -> None:
+    page_of(tmp_path, placed(tmp_path, LIMITED), code=1)
+    assert drawn_figures(tmp_path / "page.html", tmp_path / "profile") == 3
 
 
 def test_what_has_no_bound_is_said_and_not_drawn(tmp_path: Path) -> None:

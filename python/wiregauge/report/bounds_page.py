@@ -35,6 +35,9 @@ from wiregauge.report.write import render, store
 
 __all__ = ["BoundsShown", "write_bounds"]
 
+_JSON = "--json"
+"""What has the rows of a table that is too long for the page."""
+
 
 class BoundsShown(Struct, frozen=True):
     """What a page of bounds shows: the bounds of every network of a test, and what was asked besides."""
@@ -244,6 +247,7 @@ class _Page:
             heads,
             [Section("", rows)],
             notes=["Tightness: the longest latency seen over the bound."] if self._seen_any() else (),
+            complete=_JSON,
         )
 
     def _seen_any(self) -> bool:
@@ -271,7 +275,7 @@ class _Page:
                     [port, Cell(name, kind="text"), self._cell(delay, "none", bad=delay is None), bits, load]
                 )
         notes = ["A port's backlog is what its buffer must hold. None: not bounded."]
-        return Table("Bounds of the ports", heads, [Section("", rows)], notes=notes)
+        return Table("Bounds of the ports", heads, [Section("", rows)], notes=notes, complete=_JSON)
 
     def _hop_table(self, rows: Sequence[Ranked]) -> Table:
         cells = []
@@ -306,7 +310,7 @@ class _Page:
         ]
         own = self._answer.method == "tfa"
         notes = () if own else ("By total flow analysis: other methods have no delay for each server.",)
-        return Table("Hop by hop", heads, [Section("", cells)], notes=notes)
+        return Table("Hop by hop", heads, [Section("", cells)], notes=notes, complete=_JSON)
 
 
 def _hop_rows(rows: Sequence[Ranked], total: Answer) -> list[Ranked]:
@@ -343,7 +347,7 @@ def _advice_table(shown: BoundsShown) -> Table | None:
         Head("limits exceeded still"),
     ]
     note = f"{tried} of {known} changes were tried."
-    return Table("Single changes that keep a limit", heads, sections, notes=[note])
+    return Table("Single changes that keep a limit", heads, sections, notes=[note], complete=_JSON)
 
 
 def _advice_rows(limit: Exceeded) -> Iterator[list[Cell]]:
@@ -374,7 +378,7 @@ def _room_table(room: Sensitivity | None) -> Table | None:
         return None
     lines = [[Cell(text, kind="text" if k != 4 else "") for k, text in enumerate(row)] for row in rows(room)]
     named = [Head(text, kind="" if k == 4 else "text") for k, text in enumerate(heads(room))]
-    return Table("Sensitivity", named, [Section("", lines)])
+    return Table("Sensitivity", named, [Section("", lines)], complete=_JSON)
 
 
 def _runs(found: Sequence[Bounded]) -> Table | None:

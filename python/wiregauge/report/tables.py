@@ -73,6 +73,8 @@ class Table(Struct, frozen=True):
     groups: Sequence[Head] = ()
     lead: int = 1
     notes: Sequence[str] = field(default_factory=tuple)
+    complete: str = "measures.json"
+    """Where all rows are, of a table that is too long for a page."""
 
     @property
     def size(self) -> int:
@@ -112,16 +114,16 @@ class Table(Struct, frozen=True):
             begin += group.span
             if span:
                 groups.append(replace(group, span=span))
-        return Table(
-            self.title,
-            [self.heads[k] for k in kept],
-            [
+        return replace(
+            self,
+            heads=[self.heads[k] for k in kept],
+            sections=[
                 Section(section.title, [[row[k] for k in kept] for row in section.rows])
                 for section in self.sections
             ],
-            groups,
-            sum(k < self.lead for k in kept),
-            [*self.notes, *notes],
+            groups=groups,
+            lead=sum(k < self.lead for k in kept),
+            notes=[*self.notes, *notes],
         )
 
     def bounded(self) -> Table:
@@ -147,7 +149,7 @@ class Table(Struct, frozen=True):
             which = f"{len(bad & kept)} with losses or faults and the first others, {MOST_ROWS}"
             if len(bad) > MOST_ROWS:
                 which = f"The first {MOST_ROWS} of {len(bad)} with losses or faults,"
-        note = f"{which} of {self.size} rows; measures.json has them all."
+        note = f"{which} of {self.size} rows; {self.complete} has them all."
         return replace(self, sections=sections, notes=[*self.notes, note])
 
 
