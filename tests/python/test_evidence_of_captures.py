@@ -382,8 +382,8 @@ def test_a_table_of_messages_and_exports_have_no_such_latency(cap: Path, tmp_pat
     assert math.isfinite(judged.runs[0].flows[0].loss.high)
 
 
-def test_any_interface_is_refused_by_its_name_with_the_cure(tmp_path: Path) -> None:
-    for number, name in ((113, "LINUX_SLL"), (276, "LINUX_SLL2"), (105, "IEEE802_11"), (101, "RAW")):
+def test_other_links_are_refused_by_their_name_with_the_cure(tmp_path: Path) -> None:
+    for number, name in ((105, "IEEE802_11"), (101, "RAW")):
         path = tmp_path / f"{number}.pcap"
         head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, number)
         path.write_bytes(head + struct.pack("<IIII", 1, 0, 60, 60) + bytes(60))

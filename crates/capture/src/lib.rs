@@ -18,6 +18,7 @@
     warn(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)
 )]
 
+mod any_interface;
 mod edges;
 mod file;
 mod link_types;
@@ -28,6 +29,7 @@ mod read;
 mod redundancy;
 pub mod streams;
 pub mod taps;
+mod tick;
 mod timestamps;
 mod trace;
 mod trouble;

@@ -16,7 +16,9 @@ use pcap_parser::{Linktype, PcapBlockOwned, PcapError, PcapHeader};
 
 use wg_record::open_regular;
 
+use crate::any_interface::{self, SLL, SLL2};
 use crate::link_types::LinkType;
+use crate::tick::Unit;
 use crate::trouble::{ReadError, Trouble};
 use crate::unpacked::{Ending, GZIP, Unpacked};
 use crate::{Direction, Timestamps, printable};
@@ -27,7 +29,6 @@ const BUFFER: [usize; 2] = [256 << 10, 16 << 20];
 const LONGEST_HEADER: u64 = 32;
 /// Greatest number of interfaces of a file; with more it counts as damaged.
 const MOST_INTERFACES: usize = 1 << 16;
-const PICOS_PER_SECOND: u128 = 1_000_000_000_000;
 
 /// Default of `if_tsresol`.
 const MICROSECONDS: u8 = 6;
@@ -100,38 +101,6 @@ impl Interface {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Unit {
-    per_second: u128,
-}
-
-impl Unit {
-    /// `if_tsresol`: a negative power of ten, or of two with the highest bit set.
-    fn of(code: u8) -> Option<Self> {
-        let power = u32::from(code & 0x7f);
-        let base: u128 = if code & 0x80 == 0 { 10 } else { 2 };
-        // 2^64 ticks must fit 128 bits in picoseconds.
-        let limit = if code & 0x80 == 0 { 18 } else { 60 };
-        (power <= limit).then(|| Self { per_second: base.pow(power) })
-    }
-
-    fn step(self) -> u64 {
-        u64::try_from((PICOS_PER_SECOND / self.per_second).max(1)).unwrap_or(u64::MAX)
-    }
-
-    /// Time in picoseconds from ticks and an offset in whole seconds since 1970; `None` beyond year 9999.
-    fn picos(self, ticks: u64, offset: i64) -> Option<i128> {
-        const END: i128 = 253_402_300_800 * PICOS_PER_SECOND.cast_signed();
-        let ticks = u128::from(ticks);
-        let (whole, rest) = (ticks / self.per_second, ticks % self.per_second);
-        let part = rest * PICOS_PER_SECOND / self.per_second;
-        let seconds = i128::try_from(whole).ok()?.checked_add(i128::from(offset))?;
-        let picos = seconds.checked_mul(PICOS_PER_SECOND.cast_signed())?;
-        let time = picos.checked_add(i128::try_from(part).ok()?)?;
-        (0..END).contains(&time).then_some(time)
-    }
-}
-
 /// A captured frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
@@ -151,8 +120,12 @@ pub struct Packet<'a> {
 pub struct Reader {
     inner: Box<dyn PcapReaderIterator + Send>,
     interfaces: Vec<Interface>,
-    /// Index of the first interface of the current section.
-    section: usize,
+    /// Index of each interface that the current section describes; others are of `-i any`.
+    described: Vec<usize>,
+    /// Whether frames of `-i any` are read, which lack their destination.
+    takes_any: bool,
+    /// Interfaces of frames of `-i any`, by the described one and the index on its host.
+    on_hosts: BTreeMap<(usize, u32), usize>,
     big_endian: bool,
     bytes: Vec<u8>,
     at: u64,
@@ -205,7 +178,9 @@ impl Reader {
         Ok(Self {
             inner,
             interfaces: Vec::new(),
-            section: 0,
+            described: Vec::new(),
+            takes_any: false,
+            on_hosts: BTreeMap::new(),
             big_endian: false,
             bytes: Vec::new(),
             at: 0,
@@ -213,6 +188,12 @@ impl Reader {
             unpacking: Ending::default(),
             troubles: BTreeMap::new(),
         })
+    }
+
+    /// Also reads frames of `-i any`, whose destination is zero unless they were broadcast.
+    #[must_use]
+    pub fn with_any_interface(self) -> Self {
+        Self { takes_any: true, ..self }
     }
 
     /// The interfaces found so far, those of all sections.
@@ -267,7 +248,9 @@ impl Reader {
                 Ok((taken, block)) => {
                     let mut state = State {
                         interfaces: &mut self.interfaces,
-                        section: &mut self.section,
+                        described: &mut self.described,
+                        takes_any: self.takes_any,
+                        on_hosts: &mut self.on_hosts,
                         big_endian: &mut self.big_endian,
                         bytes: &mut self.bytes,
                         troubles: &mut self.troubles,
@@ -358,7 +341,9 @@ struct Found {
 /// The reader without its source, which the block borrows.
 struct State<'a> {
     interfaces: &'a mut Vec<Interface>,
-    section: &'a mut usize,
+    described: &'a mut Vec<usize>,
+    takes_any: bool,
+    on_hosts: &'a mut BTreeMap<(usize, u32), usize>,
     big_endian: &'a mut bool,
     bytes: &'a mut Vec<u8>,
     troubles: &'a mut BTreeMap<Trouble, u64>,
@@ -367,12 +352,12 @@ struct State<'a> {
 impl State<'_> {
     fn take(&mut self, block: &PcapBlockOwned<'_>) -> Result<Option<Found>, Contradiction> {
         match block {
-            PcapBlockOwned::LegacyHeader(header) => self.interfaces.push(of_header(header)),
+            PcapBlockOwned::LegacyHeader(header) => self.describe(of_header(header)),
             PcapBlockOwned::Legacy(packet) => {
                 let unit = self.interfaces.first().and_then(|interface| interface.resolution);
                 let fraction = u64::from(packet.ts_usec);
                 let time = unit.and_then(|unit| {
-                    let per_second = u64::try_from(unit.per_second).ok()?;
+                    let per_second = u64::try_from(unit.per_second()).ok()?;
                     let ticks = u64::from(packet.ts_sec).checked_mul(per_second)?.checked_add(fraction)?;
                     Some((unit, ticks)).filter(|_| fraction < per_second)
                 });
@@ -386,7 +371,7 @@ impl State<'_> {
                 ));
             }
             PcapBlockOwned::NG(Block::SectionHeader(header)) => {
-                *self.section = self.interfaces.len();
+                self.described.clear();
                 *self.big_endian = header.big_endian();
             }
             PcapBlockOwned::NG(Block::InterfaceDescription(interface)) => {
@@ -394,12 +379,11 @@ impl State<'_> {
                     return Err(Contradiction);
                 }
                 let described = self.of_description(interface);
-                self.interfaces.push(described);
+                self.describe(described);
             }
             PcapBlockOwned::NG(Block::InterfaceStatistics(counted)) => {
-                let at = *self.section + counted.if_id as usize;
                 let dropped = [ISB_OSDROP, ISB_IFDROP].map(|code| self.number(&counted.options, code));
-                if let Some(interface) = self.interfaces.get_mut(at) {
+                if let Some(interface) = self.interface(counted.if_id) {
                     interface.states_drops |= dropped.iter().any(Option::is_some);
                     // Statistics are totals so far: the last block counts.
                     let so_far = dropped.into_iter().flatten().fold(0, u64::saturating_add);
@@ -416,8 +400,7 @@ impl State<'_> {
                 // Drops since the previous frame of the interface; writers of these may write no statistics, and either
                 // may count more.
                 let between = self.number(&packet.options, EPB_DROPCOUNT);
-                let at = self.section.saturating_add(packet.if_id as usize);
-                if let (Some(between), Some(interface)) = (between, self.interfaces.get_mut(at)) {
+                if let (Some(between), Some(interface)) = (between, self.interface(packet.if_id)) {
                     interface.states_drops = true;
                     interface.dropped_between = interface.dropped_between.saturating_add(between);
                     interface.dropped = interface.dropped.max(interface.dropped_between);
@@ -431,6 +414,17 @@ impl State<'_> {
         Ok(None)
     }
 
+    fn describe(&mut self, interface: Interface) {
+        self.described.push(self.interfaces.len());
+        self.interfaces.push(interface);
+    }
+
+    /// The interface of this number in its section.
+    fn interface(&mut self, number: u32) -> Option<&mut Interface> {
+        let at = *self.described.get(number as usize)?;
+        self.interfaces.get_mut(at)
+    }
+
     fn frame(
         &mut self,
         interface: usize,
@@ -439,14 +433,17 @@ impl State<'_> {
         data: &[u8],
         seen: u32,
     ) -> Option<Found> {
-        let number = *self.section + interface;
-        let Some(interface) = self.interfaces.get(number) else {
+        let Some((number, interface)) =
+            self.described.get(interface).and_then(|number| Some((*number, self.interfaces.get(*number)?)))
+        else {
             self.count(Trouble::NoInterface);
             return None;
         };
-        if interface.link_type != Linktype::ETHERNET.0 {
-            let link_type = interface.link_type;
-            self.count(Trouble::LinkType { link_type });
+        let link_type = interface.link_type;
+        let is_any = self.takes_any && [SLL, SLL2].contains(&link_type);
+        let any = if is_any { any_interface::read(link_type, data) } else { None };
+        if link_type != Linktype::ETHERNET.0 && any.is_none() {
+            self.count(if is_any { Trouble::NotEthernet } else { Trouble::LinkType { link_type } });
             return None;
         }
         let picos = interface
@@ -457,20 +454,62 @@ impl State<'_> {
             self.count(Trouble::NoSuchTime);
             return None;
         };
-        let length = (seen as usize).max(data.len());
+        let (mut length, mut found) =
+            ((seen as usize).max(data.len()), Found { interface: number, picos, direction, length: 0 });
+        self.bytes.clear();
+        if let Some(any) = any {
+            self.count(Trouble::AnyInterface { link_type });
+            length = length - any.replaced + any.header.len();
+            found.direction = any.direction;
+            found.interface = self.on_host(number, any.interface)?;
+            self.bytes.extend_from_slice(&any.header);
+            self.bytes.extend_from_slice(any.payload);
+        } else {
+            self.bytes.extend_from_slice(data);
+        }
         if length > usize::from(u16::MAX) {
             self.count(Trouble::TooLong);
             return None;
         }
-        if let Some(interface) = self.interfaces.get_mut(number) {
+        if let Some(interface) = self.interfaces.get_mut(found.interface) {
             interface.meet(picos);
         }
-        if length > data.len() {
+        if length > self.bytes.len() {
             self.count(Trouble::Snapped);
         }
-        self.bytes.clear();
-        self.bytes.extend_from_slice(data);
-        Some(Found { interface: number, picos, direction, length })
+        Some(Found { length, ..found })
+    }
+
+    /// Number of the interface of a frame of `-i any`. The first that is stated takes the place of the described one.
+    fn on_host(&mut self, described: usize, stated: Option<u32>) -> Option<usize> {
+        let Some(stated) = stated else { return Some(described) };
+        if let Some(known) = self.on_hosts.get(&(described, stated)) {
+            return Some(*known);
+        }
+        let is_first = self.on_hosts.range((described, 0)..=(described, u32::MAX)).next().is_none();
+        let at = if is_first { described } else { self.interfaces.len() };
+        if at == MOST_INTERFACES {
+            self.count(Trouble::NoInterface);
+            return None;
+        }
+        if !is_first {
+            // How many of the drops are its own, nobody says.
+            let (dropped, states_drops) = (0, false);
+            let (latest, before, back_picos, turns) = (None, None, 0, 0);
+            let of = self.interfaces[described].clone();
+            self.interfaces.push(Interface {
+                dropped,
+                states_drops,
+                latest,
+                before,
+                back_picos,
+                turns,
+                ..of
+            });
+        }
+        self.interfaces[at].name = format!("interface {stated} of any");
+        self.on_hosts.insert((described, stated), at);
+        Some(at)
     }
 
     fn of_description(&self, block: &InterfaceDescriptionBlock<'_>) -> Interface {

@@ -2,6 +2,7 @@
 
 use std::{fmt, io};
 
+use crate::any_interface::{SLL, SLL2};
 use crate::link_types::LinkType;
 
 /// Reason why a file cannot be read at all.
@@ -40,6 +41,13 @@ pub enum ReadError {
     },
 }
 
+impl ReadError {
+    /// Whether all frames are of `tcpdump -i any`, which can be read as far as their header was kept.
+    pub(crate) fn is_any_interface(&self) -> bool {
+        matches!(self, Self::NoEthernet { link_type, .. } if [SLL, SLL2].contains(&link_type.0))
+    }
+}
+
 /// A part of a file that could not be used, or only partly.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Trouble {
@@ -63,6 +71,13 @@ pub enum Trouble {
         /// Its `LINKTYPE_` number.
         link_type: i32,
     },
+    /// A frame of `-i any`, of which this link type keeps less than a header.
+    AnyInterface {
+        /// Its `LINKTYPE_` number.
+        link_type: i32,
+    },
+    /// A packet of `-i any` from an interface without Ethernet frames.
+    NotEthernet,
     /// A frame of an interface that the file does not describe.
     NoInterface,
     /// A frame without a time.
@@ -91,6 +106,14 @@ impl fmt::Display for Trouble {
             }
             Self::Unread { at } => write!(f, "the file cannot be read beyond {at} B"),
             Self::LinkType { link_type } => write!(f, "frames of {}", LinkType(*link_type)),
+            Self::AnyInterface { link_type: SLL } => f.write_str(
+                "frames of `-i any` (LINUX_SLL), without their destination and interface: what passed two interfaces is \
+                 there twice",
+            ),
+            Self::AnyInterface { .. } => {
+                f.write_str("frames of `-i any` (LINUX_SLL2), without their destination address")
+            }
+            Self::NotEthernet => f.write_str("packets of `-i any` from interfaces without Ethernet frames"),
             Self::NoInterface => f.write_str("frames of an interface that the file does not describe"),
             Self::NoTime => f.write_str("frames without a time (simple packet blocks)"),
             Self::NoSuchTime => f.write_str("frames with an impossible time or resolution"),

@@ -95,7 +95,9 @@ pub(super) fn read(order: &Order) -> Result<Captures, PassiveError> {
 }
 
 fn open(path: &Path) -> Result<Reader, PassiveError> {
-    Reader::open(path).map_err(|source| PassiveError::Read { file: path.display().to_string(), source })
+    Reader::open(path)
+        .map(Reader::with_any_interface)
+        .map_err(|source| PassiveError::Read { file: path.display().to_string(), source })
 }
 
 fn look(path: &Path) -> Result<Looked, PassiveError> {

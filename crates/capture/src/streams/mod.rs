@@ -143,10 +143,13 @@ pub fn observe(order: &Order) -> Result<Observed, StreamError> {
     let mut files = Vec::new();
     for path in &order.files {
         let file = path.display().to_string();
-        let opened = Reader::open(path).map_err(|source| StreamError::Read { file: file.clone(), source })?;
+        let open = || {
+            Reader::open(path)
+                .map(Reader::with_any_interface)
+                .map_err(|source| StreamError::Read { file: file.clone(), source })
+        };
         // Files of a ring buffer are read in the order of their first frames.
-        let mut first =
-            Reader::open(path).map_err(|source| StreamError::Read { file: file.clone(), source })?;
+        let (opened, mut first) = (open()?, open()?);
         files.push((first.next_packet().map(|packet| packet.picos), file, opened));
     }
     files.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));

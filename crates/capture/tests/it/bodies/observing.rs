@@ -7,7 +7,7 @@ use wg_capture::streams::{Observed, Streams};
 
 /// Finds the streams of a capture, `data`.
 pub(crate) fn body(data: &[u8]) -> Option<Observed> {
-    let mut reader = Reader::new(Cursor::new(data.to_vec())).ok()?;
+    let mut reader = Reader::new(Cursor::new(data.to_vec())).ok()?.with_any_interface();
     let mut streams = Streams::default();
     streams.read(&mut reader, "any.pcapng");
     let observed = streams.finish(Vec::new());

@@ -6,9 +6,18 @@ use std::io::Cursor;
 use wg_capture::{Reader, trace};
 use wg_plan::Wanted;
 
-/// Reads `data` as a capture; returns how many frames it gave.
+/// Reads `data` as a capture; returns how many Ethernet frames it gave.
 pub(crate) fn body(data: &[u8]) -> u64 {
-    let Ok(mut reader) = Reader::new(Cursor::new(data.to_vec())) else { return 0 };
+    let Ok(reader) = Reader::new(Cursor::new(data.to_vec())) else { return 0 };
+    let frames = read(reader, data);
+    if let Ok(reader) = Reader::new(Cursor::new(data.to_vec())) {
+        assert!(read(reader.with_any_interface(), data) >= frames);
+    }
+    traces(data, frames);
+    frames
+}
+
+fn read(mut reader: Reader, data: &[u8]) -> u64 {
     let mut frames = 0_u64;
     while let Some(packet) = reader.next_packet() {
         frames += 1;
@@ -23,7 +32,6 @@ pub(crate) fn body(data: &[u8]) -> u64 {
     let endings = reader.troubles().keys().filter(|trouble| trouble.ends_the_file()).count();
     assert!(endings <= 1, "a file ends once: {:?}", reader.troubles());
     assert!(reader.next_packet().is_none(), "nothing comes after the end");
-    traces(data, frames);
     frames
 }
 
