@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from bound_networks import network
 from chosen import also
 from test_bounds_search import placed, tandem
+from test_published_bounds import ports
 from test_report import Page
 from wiregauge import bounds
 from wiregauge.bounds.analysing import bound_by
@@ -119,6 +120,22 @@ def test_what_gives_no_answer_is_named_once_with_its_reason() -> None:
         "Not by plp fifo, grouping on",
     ]
     assert "holds frames back" in lines[0]
+
+
+def test_a_ring_that_total_flow_analysis_cannot_bound_has_the_bounds_of_another(tmp_path: Path) -> None:
+    """Four servers of rate 20, four flows of 3.5 over all of them: only separated flow analysis holds."""
+    ring = [(10, 3.5, [(at + step) % 4 for step in range(4)]) for at in range(4)]
+    path = ports(tmp_path, [(20, 0)] * 4, ring)
+    answer = told(path)
+    assert {target["method"] for flow in answer["flows"] for target in flow["targets"]} == {
+        "sfa fifo, grouping off"
+    }
+    assert {flow["targets"][0]["delay_exact"] for flow in answer["flows"]} == {"11360809/163286"}
+    assert [one["method"] for one in answer["left_out"]] == [
+        "tfa fifo, grouping off",
+        "plp fifo, grouping off",
+    ]
+    assert all("depend on one another" in one["reason"] for one in answer["left_out"])
 
 
 def test_a_file_that_no_method_reads_is_refused_as_by_one(tmp_path: Path) -> None:

@@ -77,6 +77,8 @@ def _every(source: Source, question: Mapping[str, Any]) -> _Every:
     """The answers of every way that fits; raises the error of the first where none does."""
     found = _Every()
     first = _asked(source, question, found)
+    # Those that failed here are tried again below, each with all its options.
+    found.left_out.clear()
     for way in _ways(source, first):
         if first is not None and way.name == first.as_text:
             continue
