@@ -10,6 +10,7 @@ import jsonschema_rs
 import pytest
 from typer.testing import CliRunner
 
+from bound_networks import network as random_network
 from simulation import written
 from wiregauge import bounds
 from wiregauge.bounds.searching import Goal, goals, search
@@ -256,3 +257,11 @@ def test_messages_of_a_schedule_keep_their_place_in_its_cycle() -> None:
     (goal,) = goals([answer], ["10"], ["mission"])
     (found,) = search(runs, [goal], seconds=5, seed=1).found
     assert found.latency == round(goal.bound * 1e12)
+
+
+@pytest.mark.parametrize("seed", [115, 118])
+def test_senders_that_begin_late_beside_background_load_have_a_message(seed: int, tmp_path: Path) -> None:
+    """Their periods are much longer than the bounds, after which a run with background load may end."""
+    path = placed(tmp_path, random_network(seed).to_xml())
+    assert "<inject" in path.read_text()
+    told(path, "--search", "--time-limit", "1s")

@@ -203,7 +203,9 @@ def _shortened(root: etree._Element, file: str, longest: int, network: str | Non
     injects = any(local(node) == "inject" for node in tasks)
     tasks.attrib.pop("duration", "")
     if injects:
-        end = critical + window
+        # Background load takes time to simulate; but every sender sends once, and may begin by its period later.
+        latest = max((sender.period for sender in senders), default=0)
+        end = critical + max(window, latest + _REST)
     tasks.set("duration", _nanos(end))
     return ShortRuns(root, file, critical, [_place(plan, send) for send in plan.sends])
 
