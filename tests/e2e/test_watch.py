@@ -129,6 +129,50 @@ def test_an_alarm_is_told_once_and_again_when_the_promise_is_kept(link: Link, tm
     assert (tap["name"], tap["dropped"], tap["step_ps"]) == ("tap", 0, 1000)
 
 
+def test_alarms_start_commands_and_end_the_watch_and_figures_are_served(link: Link, tmp_path: Path) -> None:
+    contract, told_of = tmp_path / "c.csv", tmp_path / "told.json"
+    contract.write_text(CONTRACT)
+    keep = f"{sys.executable} -c 'import sys; open(sys.argv[1], \"w\").write(sys.stdin.read())' {told_of}"
+    link.ip("link", "set", "lo", "up")
+    more = ["--contract", str(contract), "--timestamp-error", JITTER, "--metrics", "9464", "--for", "1h"]
+    with link.watch(
+        *more, "--on-alarm", keep, "--on-alarm", "exit", "--out", str(tmp_path / "seen")
+    ) as watching:
+        lines(watching, lambda line: True)
+        link.send([virtual_link(1), virtual_link(2)])
+        lines(watching, lambda line: line["frames"] >= 2)
+        fetch = "import urllib.request as ask; print(ask.urlopen('http://127.0.0.1:9464/metrics').read().decode())"
+        served = subprocess.run(
+            [*link.enter, sys.executable, "-c", fetch], check=True, capture_output=True, text=True
+        ).stdout
+        samples = dict(line.rsplit(" ", 1) for line in served.splitlines() if line[:1] not in "#")
+        assert samples["wiregauge_watch_frames_total"] == "2.0"
+        of_stream = [name for name in samples if name.startswith("wiregauge_watch_stream_frames_total{")]
+        assert len(of_stream) == 1
+        assert 'interface="tap"' in of_stream[0]
+        assert samples["wiregauge_watch_alarms_total"] == "0.0"
+        link.send([virtual_link(3, more=60)])
+        lines(watching, lambda line: False)
+        assert watching.wait(SECONDS) == 4
+    (told,) = json.loads(told_of.read_text())["alarms"]
+    assert (told["what"], told["promise"]["measure"]) == ("broken", "frame_length")
+    stored = json.loads((tmp_path / "seen" / "streams.json").read_text())
+    assert stored["validity"] == "DEGRADED"
+    assert stored["reasons"][-1] == "ended by an alarm before --for 1h was over"
+
+
+def test_what_a_watch_is_to_do_is_checked_before_it_begins(link: Link) -> None:
+    for words, says in (
+        (["--on-alarm", "exit"], "--on-alarm has an effect with --contract only"),
+        (["--metrics", "0.0.0.0:9464"], "would let every network of this host read the figures"),
+    ):
+        done = subprocess.run(
+            [*link.enter, str(COMMAND), "watch", "tap", *words], check=False, capture_output=True, text=True
+        )
+        assert (done.returncode, done.stdout) == (2, "")
+        assert says in done.stderr
+
+
 def test_a_watch_ends_when_its_time_or_its_interface_does(link: Link, tmp_path: Path) -> None:
     with link.watch("--for", "2s", "--out", str(tmp_path / "short")) as watching:
         assert len(lines(watching, lambda line: False)) == 2

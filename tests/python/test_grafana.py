@@ -22,7 +22,7 @@ from test_export import LIMITS
 from wiregauge import export, results
 from wiregauge.export import Choice
 from wiregauge.records.live import FlowNow, RunNow
-from wiregauge.runner.live.endpoint import _Collector
+from wiregauge.runner.live.run_figures import RunFigures
 
 FILE = Path(__file__).resolve().parents[2] / "examples" / "monitoring" / "grafana.json"
 METRIC = re.compile(r"\bwiregauge_\w+")
@@ -56,7 +56,7 @@ def metrics(tmp_path_factory: pytest.TempPathFactory) -> Labels:
         FlowNow(number, "a", "b", measure, 9, 8, 1, 0, 1.0, 1, 1e3, 2e3, 3e3, 2e3, 0)
         for number, measure in MEASURES
     ]
-    collector = _Collector()
+    collector = RunFigures()
     collector.facts = {"test": "t", "bench": "netns"}
     collector.state = (RunNow(0, 0, 4.0, tuple(flows), 0, 0), 0.4, {"lost <= 0": 1}, {"lost <= 0": 1})
     registry = CollectorRegistry()

@@ -30,6 +30,7 @@ from wiregauge.runner.live.endpoint import Endpoint, EndpointError, address_of
 from wiregauge.runner.live.figures import Figures, bucket_end_ns
 from wiregauge.runner.live.hook import Hook
 from wiregauge.runner.live.monitor import AlarmMonitor
+from wiregauge.runner.live.run_figures import RunFigures
 from wiregauge.runner.rpc import agent_pb2 as pb
 
 TEST = """<test xmlns="urn:wiregauge:test:2" name="live" seed="1" bench="netns">
@@ -394,11 +395,13 @@ def scraped(port: int) -> dict[str, Any]:
 
 
 def test_the_endpoint_serves_openmetrics_that_the_librarys_parser_reads(port: int) -> None:
-    endpoint = Endpoint(("127.0.0.1", port))
-    endpoint.serve({"test": 'a "name"', "bench": "netns"})
+    figures = RunFigures()
+    endpoint = Endpoint(("127.0.0.1", port), figures)
+    figures.facts = {"test": 'a "name"', "bench": "netns"}
+    endpoint.serve()
     try:
         assert set(scraped(port)) == {"wiregauge_live_test"}
-        endpoint.show(now(4.0, lost=7, longest=2e6, dropped=5), 0.4, {"lost <= 0": 1}, {"lost <= 0": 1})
+        figures.show(now(4.0, lost=7, longest=2e6, dropped=5), 0.4, {"lost <= 0": 1}, {"lost <= 0": 1})
         families = scraped(port)
     finally:
         endpoint.close()
@@ -418,11 +421,11 @@ def test_the_endpoint_serves_openmetrics_that_the_librarys_parser_reads(port: in
 
 
 def test_an_address_in_use_is_named(port: int) -> None:
-    first = Endpoint(("127.0.0.1", port))
+    first = Endpoint(("127.0.0.1", port), RunFigures())
     first.open()
     try:
         with pytest.raises(BenchError, match=f"port {port}.*in use"):
-            Endpoint(("127.0.0.1", port)).open()
+            Endpoint(("127.0.0.1", port), RunFigures()).open()
     finally:
         first.close()
 

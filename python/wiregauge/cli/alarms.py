@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from wiregauge.cli.options import meant
 from wiregauge.terminal import BAD_INPUT, fail
 
 if TYPE_CHECKING:
@@ -20,7 +21,9 @@ __all__ = [
     "DiskSize",
     "MetricsAddress",
     "OnAlarm",
+    "check_action",
     "check_alarms",
+    "metrics_address",
     "monitor_options",
 ]
 
@@ -39,8 +42,7 @@ OnAlarm = Annotated[
     typer.Option(
         "--on-alarm",
         metavar="exit|COMMAND",
-        help="With --alarm: end the run, or start a command that gets the alarm as JSON on its standard input; "
-        "repeatable.",
+        help=meant("--on-alarm", only="With --alarm"),
         show_default="print a line",
     ),
 ]
@@ -49,7 +51,7 @@ MetricsAddress = Annotated[
     typer.Option(
         "--metrics",
         metavar="[ADDRESS:]PORT",
-        help="netns, lab: serve live figures in the OpenMetrics format, at 127.0.0.1 unless an address is given.",
+        help=meant("--metrics", only="netns, lab"),
         show_default=False,
     ),
 ]
@@ -92,11 +94,11 @@ def monitor_options(
     if on_alarm and not limits:
         fail("--on-alarm has an effect with --alarm only; say what to look at, or leave it out", BAD_INPUT)
     for action in on_alarm or ():
-        _check_action(action)
+        check_action(action)
     return {
         "alarm": limits,
         "on_alarm": list(on_alarm) if on_alarm else None,
-        "metrics": _address(metrics),
+        "metrics": metrics_address(metrics),
         "disk": _bytes(disk),
         "capture_around": _around(capture_around, limits),
     }
@@ -118,7 +120,8 @@ def check_alarms(limits: Any, campaign: Campaign, capture_around: Any = None) ->
             )
 
 
-def _check_action(action: str) -> None:
+def check_action(action: str) -> None:
+    """An action of `--on-alarm` is `exit`, or the words of a program that there is."""
     if action == "exit":
         return
     try:
@@ -132,7 +135,8 @@ def _check_action(action: str) -> None:
         )
 
 
-def _address(text: str | None) -> tuple[str, int] | None:
+def metrics_address(text: str | None) -> tuple[str, int] | None:
+    """What was given with `--metrics`, read."""
     if text is None:
         return None
     from wiregauge.runner.live.endpoint import EndpointError, address_of

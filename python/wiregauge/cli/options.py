@@ -28,6 +28,8 @@ MEANINGS: Final = {
     "--json": "Print JSON of the documented schema instead of text",
     "--lab": "Folder of the lab, or the lab.toml in it",
     "--measure": "Only this measure",
+    "--metrics": "Serve live figures in the OpenMetrics format, at 127.0.0.1 unless an address is given",
+    "--on-alarm": "End it, or start a command that gets the alarm as JSON on its standard input; repeatable",
     "--out": "Where to write",
     "--payload": "Payloads",
     "--period": "Time between two messages",

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TypeAlias
 
 import typer
 
+from wiregauge.cli.alarms import check_action, metrics_address
 from wiregauge.cli.options import meant
 from wiregauge.cli.streaming import ContractFile, TimestampError, code_of, contract_of, show_streams
 from wiregauge.terminal import BAD_INPUT, NO_ENVIRONMENT, fail, make_console, put, put_lines
@@ -18,8 +20,10 @@ from wiregauge.terminal import BAD_INPUT, NO_ENVIRONMENT, fail, make_console, pu
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from wiregauge.runner.live.hook import Hook
     from wiregauge.watching import PromiseAlarms, Second, Watcher
     from wiregauge.watching.alarms import Alarm
+    from wiregauge.watching.figures import WatchFigures
 
 _EVERY_S: Final = 1.0
 _ROWS: Final = 12
@@ -52,6 +56,24 @@ def watch(
             show_default=False,
         ),
     ] = None,
+    on_alarm: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--on-alarm",
+            metavar="exit|COMMAND",
+            help=meant("--on-alarm", only="With --contract"),
+            show_default="print a line",
+        ),
+    ] = None,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            "--metrics",
+            metavar="[ADDRESS:]PORT",
+            help=meant("--metrics"),
+            show_default=False,
+        ),
+    ] = None,
     as_json: Annotated[
         bool,
         typer.Option("--json", help=meant("--json", ", one line a second")),
@@ -65,27 +87,41 @@ def watch(
 
     from wiregauge.files import ForeignFileError
     from wiregauge.records import RunDirectory, RunDirectoryError
+    from wiregauge.runner.bench import BenchError
     from wiregauge.streams import StreamsError, written
     from wiregauge.watching import Watcher, WatchError
 
     found, error_ns = contract_of(contract, timestamp_error)
     if len(set(interfaces)) < len(interfaces):
         fail("an interface is named twice; name each once", BAD_INPUT)
-    seconds = _seconds(for_)
+    if on_alarm and found is None:
+        fail("--on-alarm has an effect with --contract only; give one, or leave it out", BAD_INPUT)
+    for action in on_alarm or ():
+        check_action(action)
+    seconds, address = _seconds(for_), metrics_address(metrics)
     try:
         if out is not None:
             RunDirectory.check_free(out)
-        with Watcher(interfaces, found, error_ns) as watcher:
-            in_time = _follow(watcher, seconds, as_json=as_json)
+        with (
+            _served(address, interfaces) as figures,
+            _hooked(on_alarm or ()) as hooks,
+            Watcher(interfaces, found, error_ns) as watcher,
+        ):
+            ended = _follow(
+                watcher, seconds, _Consumers(figures, hooks, "exit" in (on_alarm or ())), as_json=as_json
+            )
             observed = watcher.stop()
-        if not in_time and seconds is not None:
-            reason = f"stopped before --for {for_} was over"
+        for hook in hooks:
+            if hook.failed:
+                put(f"--on-alarm: {hook.failed} of {hook.started} commands failed; the first: {hook.reason}")
+        if ended is not None and seconds is not None:
+            reason = f"{ended} before --for {for_} was over"
             observed = replace(
                 observed, complete=False, validity="DEGRADED", reasons=[*observed.reasons, reason]
             )
         if out is not None:
             written(observed, out)
-    except WatchError as error:
+    except (WatchError, BenchError) as error:
         fail(str(error), NO_ENVIRONMENT)
     except (StreamsError, RunDirectoryError, ForeignFileError) as error:
         fail(str(error), BAD_INPUT)
@@ -104,8 +140,48 @@ def _seconds(text: str | None) -> float | None:
     return seconds
 
 
-def _follow(watcher: Watcher, seconds: float | None, *, as_json: bool) -> bool:
-    """Shows each second until the time is over or somebody stops it; whether the time is over."""
+class _Consumers(NamedTuple):
+    """Who hears of each second, besides the one who looks on."""
+
+    figures: WatchFigures | None
+    hooks: Sequence[Hook]
+    ends: bool
+    """Whether an alarm ends the watch."""
+
+
+@contextlib.contextmanager
+def _served(address: tuple[str, int] | None, interfaces: Sequence[str]) -> Iterator[WatchFigures | None]:
+    """Figures that are served at an address, if there is one."""
+    if address is None:
+        yield None
+        return
+    from wiregauge.runner.live.endpoint import Endpoint
+    from wiregauge.watching.figures import WatchFigures
+
+    figures = WatchFigures(interfaces)
+    endpoint = Endpoint(address, figures)
+    endpoint.serve()
+    try:
+        yield figures
+    finally:
+        endpoint.close()
+
+
+@contextlib.contextmanager
+def _hooked(actions: Sequence[str]) -> Iterator[list[Hook]]:
+    """The commands among actions, which have ended in the end."""
+    from wiregauge.runner.live.hook import Hook
+
+    hooks = [Hook(shlex.split(action)) for action in actions if action != "exit"]
+    try:
+        yield hooks
+    finally:
+        for hook in hooks:
+            hook.close()
+
+
+def _follow(watcher: Watcher, seconds: float | None, consumers: _Consumers, *, as_json: bool) -> str | None:
+    """Shows each second until the time is over, and gives None; or until something else ends it, and says what."""
     from wiregauge.runner.stopping import Interrupted, stoppable
     from wiregauge.watching import PromiseAlarms
 
@@ -122,11 +198,29 @@ def _follow(watcher: Watcher, seconds: float | None, *, as_json: bool) -> bool:
                 raised = list(alarms.look(second.last, second.so_far.duration_ps / 1e12))
                 show(second, frames, raised, alarms)
                 frames = second.so_far.frames
+                if _tell_of(second, raised, alarms, consumers):
+                    return "ended by an alarm"
                 if end is not None and time.monotonic() >= end:
-                    return True
+                    return None
     except (Interrupted, BrokenPipeError):
-        return False
-    return False
+        pass
+    return "stopped"
+
+
+def _tell_of(second: Second, raised: Sequence[Alarm], alarms: PromiseAlarms, consumers: _Consumers) -> bool:
+    """Hands a second on; whether an alarm of it ends the watch."""
+    if consumers.figures is not None:
+        consumers.figures.show(second, alarms)
+    begun = [alarm for alarm in raised if alarm.end_s is None]
+    if begun and consumers.hooks:
+        from msgspec import to_builtins
+
+        from wiregauge.watching.line import alarm_now
+
+        told = [to_builtins(alarm_now(alarm)) for alarm in begun]
+        for hook in consumers.hooks:
+            hook.tell(told)
+    return bool(begun) and consumers.ends
 
 
 Show: TypeAlias = "Callable[[Second, int, list[Alarm], PromiseAlarms], None]"

@@ -41,6 +41,10 @@ class PromiseAlarms:
         """Number of promises that are broken at the moment."""
         return len(self._active)
 
+    def broken(self) -> list[tuple[str, str, str]]:
+        """Stream, measure and bound of each promise that is broken at the moment and listed."""
+        return sorted(self._active)
+
     def look(self, last: Observed, at_s: float) -> Iterator[Alarm]:
         """The alarms that began or ended in the last second."""
         for promise in last.promises:

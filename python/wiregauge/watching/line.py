@@ -14,7 +14,7 @@ from wiregauge.streams import PromiseResult
 from wiregauge.watching.alarms import Alarm
 from wiregauge.watching.watch import Second
 
-__all__ = ["line_of", "schema_path", "watch_schema"]
+__all__ = ["alarm_now", "line_of", "schema_path", "watch_schema"]
 
 
 class StreamNow(Struct, frozen=True):
@@ -60,6 +60,11 @@ class Line(Struct, frozen=True):
     streams: list[StreamNow]
 
 
+def alarm_now(alarm: Alarm) -> AlarmNow:
+    """An alarm as a line has it."""
+    return AlarmNow("broken" if alarm.end_s is None else "kept-again", alarm.begin_s, alarm.promise)
+
+
 def line_of(second: Second, frames_before: int, alarms: list[Alarm], broken: int) -> str:
     """The line of a second."""
     seen = second.so_far
@@ -74,10 +79,7 @@ def line_of(second: Second, frames_before: int, alarms: list[Alarm], broken: int
         reasons=seen.reasons,
         verdict=seen.verdict,
         broken=broken,
-        alarms=[
-            AlarmNow("broken" if alarm.end_s is None else "kept-again", alarm.begin_s, alarm.promise)
-            for alarm in alarms
-        ],
+        alarms=list(map(alarm_now, alarms)),
         streams=[
             StreamNow(
                 stream.name,

@@ -1,4 +1,4 @@
-"""Live figures for Prometheus and compatible readers, over HTTP, while a campaign goes on.
+"""Live figures for Prometheus and compatible readers, over HTTP, while a campaign or a watch goes on.
 
 Any client that reaches the address can read them: it is a loopback address unless another one is given in full.
 """
@@ -12,16 +12,13 @@ import re
 import socket
 import threading
 from collections import deque
-from collections.abc import Iterator, Mapping
 from socketserver import ThreadingMixIn
 from typing import Any, Final
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from prometheus_client import CollectorRegistry, make_wsgi_app
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from wiregauge.records.live import FlowNow, RunNow
 from wiregauge.runner.bench import BenchError
 
 __all__ = ["Endpoint", "EndpointError", "address_of"]
@@ -33,7 +30,6 @@ _WRITTEN: Final = re.compile(r"(?:(?P<host>[^:\[\]]+|\[[0-9a-fA-F:.]+\]):)?(?P<p
 _PATIENCE_S: Final = 5.0
 """Time limit for a request and its response together, s."""
 _MOST_CONNECTIONS: Final = 32
-_LABELS: Final = ("run", "flow", "source", "destination")
 
 
 class EndpointError(ValueError):
@@ -60,13 +56,13 @@ def address_of(text: str) -> tuple[str, int]:
 
 
 class Endpoint:
-    """Serves the state set by the last `show`."""
+    """Serves what a collector has to say at each request."""
 
-    def __init__(self, address: tuple[str, int]) -> None:
+    def __init__(self, address: tuple[str, int], collector: Collector) -> None:
         self._address = address
         self._socket: socket.socket | None = None
         self._server: _Server | None = None
-        self._collector = _Collector()
+        self._collector = collector
 
     def open(self) -> None:
         """Opens the address, or takes over the socket opened before the restart. Raises BenchError."""
@@ -95,10 +91,9 @@ class Endpoint:
             self._socket.set_inheritable(True)
             os.environ[_HANDED_ON] = str(self._socket.fileno())
 
-    def serve(self, facts: Mapping[str, str]) -> None:
-        """Starts serving; `facts` identify the test."""
+    def serve(self) -> None:
+        """Starts serving."""
         self.open()
-        self._collector.facts = dict(facts)
         if self._server is not None:
             return
         registry = CollectorRegistry()
@@ -106,10 +101,6 @@ class Endpoint:
         assert self._socket is not None
         self._server = _Server(self._socket, make_wsgi_app(registry))
         threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True).start()
-
-    def show(self, now: RunNow, share: float, raised: Mapping[str, int], active: Mapping[str, int]) -> None:
-        """Sets the state that is served from now on."""
-        self._collector.state = (now, share, dict(raised), dict(active))
 
     def close(self) -> None:
         """Stops the server."""
@@ -176,103 +167,3 @@ def _hang_up(request: socket.socket) -> None:
     """Shuts the connection down, so that pending reads and writes end with an error."""
     with contextlib.suppress(OSError):
         request.shutdown(socket.SHUT_RDWR)
-
-
-class _Collector(Collector):
-    def __init__(self) -> None:
-        self.facts: dict[str, str] = {}
-        self.state: tuple[RunNow, float, dict[str, int], dict[str, int]] | None = None
-
-    def describe(self) -> list[Metric]:
-        """Returns no metrics, so that registration collects nothing."""
-        return []
-
-    def collect(self) -> Iterator[Metric]:
-        """The families of one moment."""
-        info = InfoMetricFamily("wiregauge_live_test", "The test that is run.")
-        info.add_metric([], self.facts)
-        yield info
-        state = self.state
-        if state is None:
-            return
-        now, share, raised, active = state
-        run = str(now.index)
-        for name, text, value in (
-            ("run_number", "Runs of the campaign that have begun.", now.position + 1),
-            ("run_done_ratio", "Planned time of the run that is over.", share),
-            ("run_time_seconds", "Time of the run that the figures extend to.", now.seconds),
-            ("flows_left_out", "Flows without live figures.", now.left_out),
-        ):
-            family = GaugeMetricFamily(f"wiregauge_live_{name}", text, labels=["run"])
-            family.add_metric([run], value)
-            yield family
-        dropped = CounterMetricFamily(
-            "wiregauge_live_records_dropped", "Records the instrument lost, in no figure.", labels=["run"]
-        )
-        dropped.add_metric([run], now.dropped)
-        yield dropped
-        yield from _counts(now, run)
-        yield from _times(now, run)
-        yield from _alarms(raised, active)
-
-
-def _of(flow: FlowNow, run: str) -> list[str]:
-    return [run, str(flow.flow), flow.source, flow.destination]
-
-
-def _counts(now: RunNow, run: str) -> Iterator[Metric]:
-    families: dict[str, Metric] = {}
-    for name, text in (
-        ("sent", "Messages sent, warm-up excluded."),
-        ("received", "Different messages that arrived intact."),
-        ("repeats", "Messages that arrived once more."),
-    ):
-        counter = CounterMetricFamily(
-            f"wiregauge_live_{name}_messages", text, labels=_LABELS, unit="messages"
-        )
-        for flow in now.flows:
-            counter.add_metric(_of(flow, run), getattr(flow, name))
-        families[name] = counter
-    # A gauge, for the value decreases when a message arrives late, which no counter may.
-    lost = GaugeMetricFamily(
-        "wiregauge_live_lost_messages",
-        "Messages that should have arrived and have not.",
-        labels=_LABELS,
-        unit="messages",
-    )
-    for flow in now.flows:
-        lost.add_metric(_of(flow, run), flow.lost)
-    yield from families.values()
-    yield lost
-
-
-def _times(now: RunNow, run: str) -> Iterator[Metric]:
-    for measure, text in (
-        ("latency", "From the intended send to the receiving application, in the last second."),
-        ("rtt", "From the sending application and back, in the last second."),
-    ):
-        family = GaugeMetricFamily(
-            f"wiregauge_live_{measure}_seconds", text, labels=[*_LABELS, "quantile"], unit="seconds"
-        )
-        for flow in (one for one in now.flows if one.measure == measure):
-            for quantile, value in (("0.5", flow.p50_ns), ("0.99", flow.p99_ns), ("1", flow.max_ns)):
-                if value is not None:
-                    family.add_metric([*_of(flow, run), quantile], value / 1e9)
-        if family.samples:
-            yield family
-
-
-def _alarms(raised: Mapping[str, int], active: Mapping[str, int]) -> Iterator[Metric]:
-    if not raised:
-        return
-    total = CounterMetricFamily(
-        "wiregauge_alarms_raised", "How often it was raised in this run.", labels=["alarm"]
-    )
-    going = GaugeMetricFamily(
-        "wiregauge_alarm_active_flows", "Flows that are beyond it in the last second.", labels=["alarm"]
-    )
-    for alarm, count in raised.items():
-        total.add_metric([alarm], count)
-        going.add_metric([alarm], active.get(alarm, 0))
-    yield total
-    yield going

@@ -24,6 +24,7 @@ from wiregauge.runner.live.hook import Hook
 
 if TYPE_CHECKING:
     from wiregauge.runner.live.endpoint import Endpoint
+    from wiregauge.runner.live.run_figures import RunFigures
 
 __all__ = ["AlarmMonitor", "Keep"]
 
@@ -61,11 +62,14 @@ class AlarmMonitor:
         self._exits = "exit" in on_alarm
         self._commands = [shlex.split(one) for one in on_alarm if one != "exit"]
         self._endpoint: Endpoint | None = None
+        self._figures: RunFigures | None = None
         if metrics is not None:
             # Imported only when needed: it would slow the start of every other command.
             from wiregauge.runner.live.endpoint import Endpoint
+            from wiregauge.runner.live.run_figures import RunFigures
 
-            self._endpoint = Endpoint(metrics)
+            self._figures = RunFigures()
+            self._endpoint = Endpoint(metrics, self._figures)
         self._bound = DiskBound(disk) if disk is not None else None
         self._around_s = around_s
         self._kept: list[list[float]] = []
@@ -100,8 +104,9 @@ class AlarmMonitor:
 
     def begin(self, facts: Mapping[str, str]) -> None:
         """A campaign begins."""
-        if self._endpoint is not None:
-            self._endpoint.serve(facts)
+        if self._endpoint is not None and self._figures is not None:
+            self._figures.facts = dict(facts)
+            self._endpoint.serve()
 
     def check_room(self, root: Path, runs: Sequence[Run], tell: Callable[[str], object]) -> None:
         """Warns before a campaign of a disk that it may fill. Raises BenchError for a bound beyond the free space."""
@@ -131,9 +136,9 @@ class AlarmMonitor:
         fresh = self._alarms.look(now)
         if keep is not None and self._around_s is not None and self._alarms.active:
             self._keep(now.seconds, self._around_s, keep)
-        if self._endpoint is not None:
+        if self._figures is not None:
             active = Counter(alarm for alarm, _ in self._alarms.active)
-            self._endpoint.show(now, share, self._alarms.raised_by, active)
+            self._figures.show(now, share, self._alarms.raised_by, active)
         lines = [sentence(limit, incident, flow) for limit, incident, flow in fresh]
         for line in lines[:_MOST_TOLD]:
             tell(line)
