@@ -51,7 +51,7 @@ MetricsAddress = Annotated[
     typer.Option(
         "--metrics",
         metavar="[ADDRESS:]PORT",
-        help=meant("--metrics", only="netns, lab"),
+        help=meant("--metrics", only="netns or lab"),
         show_default=False,
     ),
 ]
