@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
+import reference
 import synthetic
 import wiregauge as wg
 from wiregauge import serve
@@ -217,6 +218,47 @@ def test_a_report_is_shown_in_a_frame_that_reaches_nothing(client: TestClient) -
     assert alone.headers["location"].endswith(f"/run/{key}/report")
 
 
+@pytest.mark.parametrize(
+    ("edit", "status", "says"),
+    [
+        (("", ""), 200, "Longest latencies and their bounds"),
+        (('period="2ms"', 'period="2ms" distribution="exponential"'), 409, "no curve bounds them"),
+    ],
+)
+def test_the_bounds_of_a_run_stand_beside_it_or_why_there_are_none(
+    tmp_path: Path, edit: tuple[str, str], status: int, says: str
+) -> None:
+    text = (Path(__file__).parents[2] / "examples" / "first.xml").read_text(encoding="utf-8")
+    test, place = tmp_path / "test.xml", tmp_path / "runs" / "first"
+    place.parent.mkdir()
+    test.write_text(text.replace(*edit), encoding="utf-8")
+    reference.simulate(test, place)
+    with client_of(place.parent) as made:
+        key = key_of(made, "first")
+        answer = made.get(f"/run/{key}/bounds/page", headers={"sec-fetch-dest": "iframe"})
+        assert (answer.status_code, says in answer.text) == (status, True), answer.text[:500]
+        around = made.get(f"/run/{key}/bounds").text
+        assert ("<iframe" in around, "cannot be made" in around) == (status == 200, status != 200)
+
+
+def test_the_trend_of_a_run_is_that_of_all_runs_of_its_test(tmp_path: Path) -> None:
+    def said(place: str) -> tuple[int, str]:
+        with client_of(tmp_path) as made:
+            key = key_of(made, "one")
+            answer = made.get(f"/run/{key}/{place}", headers={"sec-fetch-dest": "iframe"})
+            return answer.status_code, answer.text
+
+    synthetic.make(tmp_path / "one", synthetic.Recipe(payloads=(64,), messages=400))
+    status, text = said("trend/page")
+    assert (status, "no other run of this test" in text) == (409, True)
+    synthetic.make(tmp_path / "two", synthetic.Recipe(payloads=(64,), messages=400, seed=3))
+    status, text = said("trend/page")
+    assert status == 200
+    assert text.count("</html>") == 1
+    assert {name: name in text for name in ("one", "two")} == {"one": True, "two": True}
+    assert "cannot be made" not in said("trend")[1]
+
+
 def test_without_its_token_an_address_answers_nothing(folder: Path) -> None:
     token = serve.new_token()
     with client_of(folder, token=token) as made:
@@ -259,7 +301,16 @@ def test_looking_writes_nothing(tmp_path: Path) -> None:
     before = content()
     with client_of(tmp_path) as made:
         key = key_of(made, "one")
-        for page in ("", "/zoom", "/columns", "/picture.svg", "/report", "/report/page"):
+        for page in (
+            "",
+            "/zoom",
+            "/columns",
+            "/picture.svg",
+            "/report",
+            "/report/page",
+            "/bounds",
+            "/bounds/page",
+        ):
             assert made.get(f"/run/{key}{page}").status_code == 200, page
     assert content() == before
     assert not (place / "report.html").exists()

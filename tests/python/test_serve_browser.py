@@ -344,6 +344,8 @@ def test_everybody_can_use_the_pages(served: tuple[str, Path], width: int, schem
             f"{run}",
             f"{run}/zoom",
             f"{run}/report",
+            f"{run}/bounds",
+            f"{run}/trend",
             f"{base}compare",
             f"{base}tests",
             test,

@@ -147,6 +147,9 @@ fn perform(run: &Run, spool: &Path) -> (Vec<proto::AgentReport>, Vec<Record>) {
     perform_behind(run, spool, [0; NODES])
 }
 
+/// How long before its start a run is announced, ns: a busy machine takes a while to tell every agent.
+const ANNOUNCED_NS: i64 = 1_000_000_000;
+
 /// Likewise, each agent so many ms behind the common start.
 fn perform_behind(
     run: &Run,
@@ -179,7 +182,7 @@ fn perform_behind(
         }
         let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_nanos() as i64;
         for (agent, behind) in agents.iter_mut().zip(behind_ms) {
-            let epoch_realtime_ns = now + 300_000_000 + behind * 1_000_000;
+            let epoch_realtime_ns = now + ANNOUNCED_NS + behind * 1_000_000;
             let request = proto::StartRequest { epoch_realtime_ns, common_epoch_ns: 0 };
             agent.client.announce(request).await.expect("the epoch has not passed");
             agent.client.start(request).await.expect("it was announced");

@@ -18,7 +18,7 @@ from wiregauge.bounds.every_run import Bounded
 from wiregauge.bounds.networks import RUN_ONLY, Source
 from wiregauge.identify.service import least_burst
 from wiregauge.measures.flow_measures import HOPS
-from wiregauge.measures.metrics.judgement import FlowResult, Grade, RunResult
+from wiregauge.measures.metrics.judgement import FlowResult, Grade, Judgement, RunResult
 from wiregauge.plan import Campaign, plain
 from wiregauge.plan.ethernet import AROUND_FRAME
 from wiregauge.records import RunDirectory
@@ -125,14 +125,18 @@ def lay(answer: Answer, source: Source, place: Path, run: int = 0) -> Laid:
     return one
 
 
-def lay_every(held: Sequence[Bounded], place: Path, only: int | None = None) -> list[Laid]:
+def lay_every(
+    held: Sequence[Bounded], place: Path, only: int | None = None, judgement: Judgement | None = None
+) -> list[Laid]:
     """Compares the longest latencies of a directory's runs, or of one run, with the bounds of their networks.
+
+    Without `judgement` the directory is judged, and keeps that.
 
     Raises NotComparableError where the directory has runs or flows that were not bounded, RunDirectoryError where it
     cannot be read.
     """
     directory = RunDirectory.open(place)
-    judgement = judge(place, unkept=lambda _: None)
+    judgement = judgement or judge(place, unkept=lambda _: None)
     chosen = [one for one in judgement.runs if only is None or one.plan.index == only]
     if held[0].source.planned is None and only is None:
         # A network in another tool's format has one run.

@@ -202,7 +202,8 @@ def verdict(answer: Answer) -> str:
         return f"{said}; no limit to keep"
     broken = [limit for limit in answer.limits if not limit.kept]
     if not broken:
-        return f"{said}; all {len(answer.limits)} limits kept{BY_WHAT_ARRIVES if answer.loses else ''}"
+        kept = "the limit" if len(answer.limits) == 1 else f"all {len(answer.limits)} limits"
+        return f"{said}; {kept} kept{BY_WHAT_ARRIVES if answer.loses else ''}"
     worst = max(broken, key=_beyond)
     named = (
         f"flow {worst.flow} to {worst.target}, {show_time(worst.delay, answer.time_unit)} of {worst.written}"

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from wiregauge.report.write import check_page, export_figures, rendered, write
 
 if TYPE_CHECKING:
-    from wiregauge.report.beside_bounds import Bounded, bounded
-    from wiregauge.report.bounds_page import BoundsShown, write_bounds
+    from wiregauge.report.beside_bounds import Bounded, bounded, networks_bounded
+    from wiregauge.report.bounds_page import BoundsShown, rendered_bounds, write_bounds
     from wiregauge.report.compare import rendered_compare, write_compare
-    from wiregauge.report.trend import write_trend
+    from wiregauge.report.trend import rendered_trend, write_trend
 
 __all__ = [
     "Bounded",
@@ -18,8 +18,11 @@ __all__ = [
     "bounded",
     "check_page",
     "export_figures",
+    "networks_bounded",
     "rendered",
+    "rendered_bounds",
     "rendered_compare",
+    "rendered_trend",
     "write",
     "write_bounds",
     "write_compare",
@@ -31,7 +34,10 @@ _HOME = {
     "Bounded": "beside_bounds",
     "BoundsShown": "bounds_page",
     "bounded": "beside_bounds",
+    "networks_bounded": "beside_bounds",
+    "rendered_bounds": "bounds_page",
     "rendered_compare": "compare",
+    "rendered_trend": "trend",
     "write_bounds": "bounds_page",
     "write_compare": "compare",
     "write_trend": "trend",

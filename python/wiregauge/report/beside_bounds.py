@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from wiregauge.bounds import Answer, bound_every
 from wiregauge.bounds.against import Beside, Laid, lay_every, nearest, sends_of, tightest, told_invalid
+from wiregauge.bounds.every_run import Bounded as NetworkBounds
 from wiregauge.bounds.networks import Source, every_network
 from wiregauge.figures import Figure
 from wiregauge.figures.bounds import (
@@ -31,7 +32,7 @@ from wiregauge.identify.switches import fit_switch
 from wiregauge.records import RunDirectory
 from wiregauge.report.tables import NONE, Cell, Head, Section, Table
 
-__all__ = ["Bounded", "Pair", "bounded", "mark_of", "pairs_of"]
+__all__ = ["Bounded", "Pair", "bounded", "mark_of", "networks_bounded", "pairs_of"]
 
 _US = 1e6
 _PS_PER_US = 1e6
@@ -58,7 +59,7 @@ def bounded(place: Path, beside: Sequence[Path] = ()) -> Bounded:
     `TestError` where the test has no bounds, `NoAnswerError` and `NotComparableError` as documented there.
     """
     directory = RunDirectory.open(place)
-    held = bound_every(every_network(directory.plan, str(place / "test.xml")))
+    held = networks_bounded(directory, place)
     laid = [own for one in (place, *beside) for own in lay_every(held, one)]
     first = nearest(laid)
     shown = next(one for one in held if first in one.source.runs)
@@ -87,6 +88,11 @@ def bounded(place: Path, beside: Sequence[Path] = ()) -> Bounded:
         )
     table = _table(pairs, answer, notes)
     return Bounded(answer, laid, [figure for figure in drawn if figure is not None], table, alarms, invalid)
+
+
+def networks_bounded(directory: RunDirectory, place: Path) -> list[NetworkBounds]:
+    """The bounds of every network of a directory's test. Raises `TestError`, `NoAnswerError`."""
+    return bound_every(every_network(directory.plan, str(place / "test.xml")))
 
 
 Pair = dict[bool, Beside]

@@ -33,7 +33,7 @@ from wiregauge.report.beside_bounds import Pair, mark_of, pairs_of
 from wiregauge.report.tables import NONE, Cell, Head, Section, Table, text_heads
 from wiregauge.report.write import render, store
 
-__all__ = ["BoundsShown", "write_bounds"]
+__all__ = ["BoundsShown", "rendered_bounds", "write_bounds"]
 
 _JSON = "--json"
 """What has the rows of a table that is too long for the page."""
@@ -55,8 +55,13 @@ class BoundsShown(Struct, frozen=True):
 
 def write_bounds(shown: BoundsShown, path: Path) -> Path:
     """Writes the page of bounds as one file; returns its path. Raises RunDirectoryError when it cannot."""
-    store(path, _Page(shown).text())
+    store(path, rendered_bounds(shown))
     return path
+
+
+def rendered_bounds(shown: BoundsShown) -> str:
+    """The text of that page."""
+    return _Page(shown).text()
 
 
 class _Page:

@@ -26,14 +26,20 @@ from wiregauge.results.comparing.trend_text import (
 
 def write_trend(trend: Trend, path: Path) -> Path:
     """Writes the page of a trend as one file; returns its path. Raises RunDirectoryError when it cannot."""
+    store(path, rendered_trend(trend, path))
+    return path
+
+
+def rendered_trend(trend: Trend, path: Path | None = None) -> str:
+    """The text of that page, with links to the reports of its runs if it is to be at `path`."""
     used = {series.measure for series in trend.series}
-    text = render(
+    return render(
         "trend.html.j2",
         trend_figures(trend),
         trend=trend,
         headline=trend_headline(trend),
         runs=run_table(trend),
-        reports=_reports(trend, path),
+        reports=_reports(trend, path) if path is not None else [],
         figures_table=figure_table(trend),
         error_rate=trend_error_rate(trend),
         thresholds="; ".join(
@@ -43,8 +49,6 @@ def write_trend(trend: Trend, path: Path) -> Path:
         ),
         definitions=[d for d in DEFINITIONS.values() if d.name in used or d.name == "loss"],
     )
-    store(path, text)
-    return path
 
 
 def _reports(trend: Trend, path: Path) -> list[tuple[str, str]]:

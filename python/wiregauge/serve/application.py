@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
@@ -26,7 +26,7 @@ from wiregauge.serve.messages import columns, message, messages_page, picture
 from wiregauge.serve.notes import back, form_of, notes_of, write_note
 from wiregauge.serve.opened import Opened, Shelf, flow_key
 from wiregauge.serve.rendering import STATIC, page, static_file
-from wiregauge.serve.reports import framed, made_report, stored_report
+from wiregauge.serve.reports import BOUNDS, REPORT, TREND, Document, Making
 from wiregauge.serve.runs import runs_page
 from wiregauge.serve.tests import LONGEST_FORM, Tests, language
 from wiregauge.serve.work import Work
@@ -72,8 +72,7 @@ class Server:
             Route("/run/{key}/message", self._of_run(message)),
             Route("/run/{key}/picture.{kind}", self._of_run(picture)),
             Route("/run/{key}/notes", self._write_note, methods=["POST"]),
-            Route("/run/{key}/report", self._of_run(self._report)),
-            Route("/run/{key}/report/page", self._of_run(self._report_page)),
+            *(route for document in (REPORT, BOUNDS, TREND) for route in self._framed(document)),
         ]
         app = Starlette(
             routes=routes,
@@ -181,25 +180,20 @@ class Server:
         await run_in_threadpool(self.index.look)
         return back(request, listed, form)
 
-    def _report(self, request: Request, listed: Listed, opened: Opened) -> Response:
-        ready, error = True, ""
-        if stored_report(opened.path, opened.digest) is None:
-            answer = self.work.of(("report", opened.path, opened.digest), made_report, opened.path)
-            ready, error = answer.done.is_set(), answer.error
-        return page(request, "report.html.j2", listed=listed, ready=ready, error=error)
+    def _framed(self, document: Document) -> Iterator[Route]:
+        """The addresses of a page about a run, and of what its frame shows."""
 
-    def _report_page(self, request: Request, _listed: Listed, opened: Opened) -> Response:
-        # Opened by itself it would leave the frame that keeps it on this server.
-        if request.headers.get("sec-fetch-dest", "iframe") != "iframe":
-            return RedirectResponse(str(request.url.path).removesuffix("/page"))
-        stored = stored_report(opened.path, opened.digest)
-        if stored is not None:
-            return framed(stored)
-        answer = self.work.of(("report", opened.path, opened.digest), made_report, opened.path)
-        answer.done.wait()
-        if answer.error:
-            raise HTTPException(409, answer.error)
-        return framed(answer.text)
+        making = Making(self.index, self.work)
+
+        def around(request: Request, listed: Listed, opened: Opened) -> Response:
+            return document.page(request, listed, opened, making)
+
+        def inside(request: Request, listed: Listed, opened: Opened) -> Response:
+            return document.content(request, listed, opened, making)
+
+        place = f"/run/{{key}}/{document.name}"
+        yield Route(place, self._of_run(around))
+        yield Route(f"{place}/page", self._of_run(inside))
 
 
 def _static(request: Request) -> Response:
