@@ -66,8 +66,8 @@ def test_hosts_and_switch_of_a_live_run_predict_the_next_through_the_same_switch
         models=models, switch='file="sw1.switch.xml"', **{name: f' host="m-{name}"' for name in HOSTS}
     )
     again = written(tmp_path / "again.xml", modelled, "3ms", "256B")
-    done = wiregauge("run", again, "--bench", "sim", "--out", "again")
-    assert done.code == 0, done.err
+    # Models of hosts that were measured while the machine was busy are themselves late.
+    assert_measured(wiregauge("run", again, "--bench", "sim", "--out", "again"), tmp_path / "again")
     live, simulated = (
         {
             (flow["flow"], flow["to"]): (flow["sent"], flow["delivered"])
