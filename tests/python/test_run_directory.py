@@ -213,6 +213,8 @@ def test_only_what_may_be_replaced_is(tmp_path: Path) -> None:
     page.write_text("<!-- ours -->")
     write_whole(page, "ours again", replacing=b"ours")
     assert page.read_text() == "ours again"
+    with pytest.raises(ForeignFileError, match="is a directory; name a file"):
+        write_whole(tmp_path, "new", replacing=b"ours")
     # Taken while it was written: found when it gets its name.
     late = tmp_path / "late"
     refused = False
@@ -366,7 +368,7 @@ def test_a_page_that_cannot_be_written_is_refused_before_the_work(
     before = listing(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(results, "judge", lambda *_, **__: pytest.fail("the work has begun"))
-    with pytest.raises(RunDirectoryError, match=r"cannot be written|did not make"):
+    with pytest.raises(RunDirectoryError, match=r"cannot be written|did not make|is a directory"):
         CliRunner().invoke(app, [command, "r", "s", "--out", out], catch_exceptions=False)
     assert listing(tmp_path) == before
 

@@ -15,7 +15,7 @@ import typer
 from wiregauge.cli.alarms import check_action, metrics_address
 from wiregauge.cli.options import meant
 from wiregauge.cli.streaming import ContractFile, TimestampError, code_of, contract_of, show_streams
-from wiregauge.terminal import BAD_INPUT, NO_ENVIRONMENT, fail, make_console, put, put_lines
+from wiregauge.terminal import BAD_INPUT, NO_ENVIRONMENT, fail, make_console, put, put_lines, say
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -113,7 +113,7 @@ def watch(
             observed = watcher.stop()
         for hook in hooks:
             if hook.failed:
-                put(f"--on-alarm: {hook.failed} of {hook.started} commands failed; the first: {hook.reason}")
+                say(f"--on-alarm: {hook.failed} of {hook.started} commands failed; the first: {hook.reason}")
         if ended is not None and seconds is not None:
             reason = f"{ended} before --for {for_} was over"
             observed = replace(

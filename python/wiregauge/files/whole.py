@@ -40,11 +40,10 @@ class ForeignFileError(OSError):
     """A file of that name exists that must not be replaced."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(
-            errno.EEXIST,
-            "there is a file of that name that this command did not make; name another or remove it",
-            str(path),
-        )
+        why = "there is a file of that name that this command did not make; name another or remove it"
+        if path.is_dir():
+            why = "is a directory; name a file, in it or elsewhere"
+        super().__init__(errno.EEXIST, why, str(path))
 
 
 @contextlib.contextmanager

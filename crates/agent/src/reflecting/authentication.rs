@@ -1,6 +1,6 @@
 //! The authenticated mode: HMAC-SHA-256, cut to 16 octets (RFC 8762, clause 4.4).
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
 use ring::hmac;
@@ -29,9 +29,14 @@ impl Authentication {
     /// The file cannot be read, or holds no usable key; a sentence.
     pub fn from_file(path: &Path) -> Result<Self, String> {
         let fail = |why: String| format!("{}: {why}", path.display());
-        let file = open_regular(path).map_err(|e| fail(e.to_string()))?;
+        let unread = |e: io::Error| {
+            // In words alone, without the number of the error.
+            let why = e.raw_os_error().map_or_else(|| e.to_string(), |_| e.kind().to_string());
+            fail(format!("the key cannot be read: {why}"))
+        };
+        let file = open_regular(path).map_err(unread)?;
         let mut key = Vec::new();
-        file.take(LONGEST_KEY + 2).read_to_end(&mut key).map_err(|e| fail(e.to_string()))?;
+        file.take(LONGEST_KEY + 2).read_to_end(&mut key).map_err(unread)?;
         if key.last() == Some(&b'\n') {
             key.pop();
         }
@@ -118,7 +123,8 @@ mod tests {
             }
         }
         std::fs::remove_file(&path).expect("it was written");
-        assert!(Authentication::from_file(&path).is_err());
+        let gone = Authentication::from_file(&path).expect_err("it was removed");
+        assert!(gone.ends_with("the key cannot be read: entity not found"), "{gone}");
         assert!(Authentication::from_file(Path::new("/dev/zero")).is_err());
     }
 }
