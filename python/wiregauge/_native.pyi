@@ -76,6 +76,17 @@ def observe_captures(order_json: str) -> str:
 def stream_identities() -> str:
     """JSON: the kinds of streams, each with the parts of an identity that tell its streams apart."""
 
+def spool_observations(
+    spool: str | PathLike[str],
+    epoch_realtime_ns: int,
+    observations: Sequence[tuple[int, int, int, int, int, bool]],
+) -> int:
+    """Writes what another program observed at the ends of flows as segments of run 0 below `spool`; returns how much.
+
+    Each is time (ps after the epoch), flow, sequence number, node, frame length (B), on the way back. Raises
+    NativeError.
+    """
+
 class Watch:
     """Live interfaces whose streams are followed until `stop`."""
 

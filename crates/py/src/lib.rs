@@ -10,6 +10,7 @@
 )]
 
 mod error;
+mod spooling;
 mod watching;
 
 use std::collections::HashMap;
@@ -46,6 +47,8 @@ mod _native {
         observe_captures, process_run, read_quantity, replay_run, retrack, simulate_offsets, simulate_run,
         store_beside, stream_identities, take_captures, track_part, tsn_commands, version,
     };
+    #[pymodule_export]
+    use crate::spooling::spool_observations;
     #[pymodule_export]
     use crate::watching::Watch;
 

@@ -1,5 +1,5 @@
 """`import`: a directory from captures: of messages of ours, of anyone's frames before and after a device, or of the
-streams of one place.
+streams of one place; or from a measurement of another program.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from msgspec.structs import replace
 
+from wiregauge.cli.foreign import import_measurement, is_measurement
 from wiregauge.cli.grouped import in_groups
 from wiregauge.cli.options import meant
 from wiregauge.cli.shared import AsJson, load_test, show_judgement
@@ -52,7 +53,7 @@ def import_captures(
         typer.Argument(
             metavar="CAPTURE...",
             help="Captures (pcapng, pcap) of Wiregauge messages, or of any traffic: of one place, or before and after "
-            "a device.",
+            "a device; or one file of irtt (JSON) or flent.",
             show_default=False,
         ),
     ],
@@ -167,6 +168,16 @@ def import_captures(
     from wiregauge.plan.quantity import QuantityError, rate_bps
 
     places = tap or []
+    if is_measurement(captures[0]):
+        others = (test, places, run, timestamp_point, rate, ignore, max_residence, clock_offset)
+        flags = (passive, in_order, streams, judging.are_given)
+        if len(captures) > 1 or any(flags) or any(one is not None and one != [] for one in others):
+            fail(
+                f"{captures[0]}: is a measurement of another program: name it alone, with --out and --max-clock-offset",
+                BAD_INPUT,
+            )
+        agree_ns = _time("--max-clock-offset", max_clock_offset)
+        raise typer.Exit(import_measurement(captures[0], out, agree_ns, as_json=as_json))
     if test is None and (places or run is not None):
         fail("--tap and --run need --test: without a test the taps themselves are the network", BAD_INPUT)
     asked = passive or ignore is not None or max_residence is not None or clock_offset is not None or in_order

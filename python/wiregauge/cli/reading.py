@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Mapping
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -191,9 +192,17 @@ PageFile = Annotated[
 
 def compare(
     base: Annotated[
-        Path, typer.Argument(metavar="BASE", help="Run directory to compare with.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="BASE",
+            help="Run directory to compare with, or a file of irtt (JSON) or flent.",
+            show_default=False,
+        ),
     ],
-    new: Annotated[Path, typer.Argument(metavar="NEW", help="Run directory to judge.", show_default=False)],
+    new: Annotated[
+        Path,
+        typer.Argument(metavar="NEW", help="Run directory to judge, or such a file.", show_default=False),
+    ],
     thresholds: Thresholds = None,
     equivalence: Annotated[
         bool,
@@ -222,11 +231,7 @@ def compare(
     as_json: AsJson = False,
 ) -> None:
     from wiregauge import report as reports
-    from wiregauge import results
-    from wiregauge.cli.progress import Work
-    from wiregauge.cli.whole import AFTER_RUNS, Whole
-    from wiregauge.measures import comparing
-    from wiregauge.results.comparing import compare_chunks, compare_text
+    from wiregauge.cli.foreign import run_directories
 
     wanted = _thresholds(thresholds)
     if equivalence and not wanted:
@@ -235,19 +240,46 @@ def compare(
     each = tuple(dict.fromkeys((base, new)))
     if out is not None:
         reports.check_page(out)
-    for place in each:
-        open_run(place)
+    with run_directories(each) as directories:
+        _compared(directories, (base, new), at, wanted, out, equivalence=equivalence, as_json=as_json)
+
+
+def _compared(
+    directories: Mapping[Path, Path],
+    sides: tuple[Path, Path],
+    at: tuple[Mapping[str, str], Mapping[str, str]],
+    wanted: list[Any],
+    out: Path | None,
+    *,
+    equivalence: bool,
+    as_json: bool,
+) -> NoReturn:
+    """Judges the directory of each side, compares and shows them, and ends with the answer."""
+    from msgspec.structs import replace
+
+    from wiregauge import report as reports
+    from wiregauge import results
+    from wiregauge.cli.progress import Work
+    from wiregauge.cli.whole import AFTER_RUNS, Whole
+    from wiregauge.measures import comparing
+    from wiregauge.results.comparing import compare_chunks, compare_text
+
+    base, new = sides
     judged = {}
-    whole = Whole({"judging": AFTER_RUNS["judging"]}, rounds=len(each))
-    for place in each:
-        with Work(make_console(stderr=True), whole, last=place == each[-1]):
-            judged[place] = results.judge(place, unkept=say)
+    whole = Whole({"judging": AFTER_RUNS["judging"]}, rounds=len(directories))
+    for place, directory in directories.items():
+        with Work(make_console(stderr=True), whole, last=place == sides[-1]):
+            judged[place] = results.judge(directory, unkept=say)
     try:
         found = comparing.compare(
             judged[base], judged[new], thresholds=wanted, equivalence=equivalence, base_at=at[0], new_at=at[1]
         )
     except comparing.MatchError as error:
-        fail(str(error), BAD_INPUT)
+        text = str(error)
+        for place, directory in directories.items():
+            text = text.replace(str(directory), str(place))
+        fail(text, BAD_INPUT)
+    found = replace(found, base=replace(found.base, directory=base), new=replace(found.new, directory=new))
     if as_json:
         for chunk in compare_chunks(found):
             sys.stdout.write(chunk)

@@ -115,7 +115,8 @@ def match_flows(
     """Pairs of flows, then those without a partner on either side.
 
     By number (and receiver, for a multicast flow) first; the rest by role: source, destination and whether it is
-    relayed, where that is unambiguous, with the protocol deciding between several.
+    relayed, where that is unambiguous, with the protocol deciding between several. The only relayed flow of either side
+    is one pair where there is no other, as of a measurement of another program, which has other names.
     """
     waiting = {(flow.plan.id, flow.plan.destination if flow.plan.multicast else ""): flow for flow in new}
     pairs, left = [], []
@@ -126,7 +127,9 @@ def match_flows(
         else:
             pairs.append(FlowPair(flow, partner, "number"))
     rest = list(waiting.values())
-    for role in (_role_with_protocol, _role):
+    for role in (_role_with_protocol, _role, _relayed):
+        if role is _relayed and pairs:
+            break
         known = [_by_role(flows, role) for flows in (left, rest)]
         alone = [
             (rivals[0], known[1][key][0])
@@ -151,6 +154,10 @@ def _by_role(
 
 def _role(plan: FlowPlan) -> tuple[str, str, bool]:
     return plan.source, plan.destination, plan.relayed
+
+
+def _relayed(plan: FlowPlan) -> tuple[object, ...]:
+    return () if plan.relayed else (plan.id,)
 
 
 def _role_with_protocol(plan: FlowPlan) -> tuple[str, str, bool, str]:
