@@ -20,6 +20,8 @@ from wiregauge.results.explaining import explain_schema_path
 from wiregauge.results.explaining.types import explain_schema
 from wiregauge.results.show_json import json_text
 from wiregauge.results.show_types import show_schema
+from wiregauge.scheduling.methods import methods_schema
+from wiregauge.scheduling.methods import schema_path as methods_schema_path
 from wiregauge.streams.observed import schema_path as streams_schema_path
 from wiregauge.streams.observed import streams_schema
 from wiregauge.studies.shown import schema_path as study_schema_path
@@ -39,6 +41,7 @@ def schemas() -> dict[Path, str]:
         explain_schema_path(): explain_schema(),
         session_schema_path(): session_schema(),
         streams_schema_path(): streams_schema(),
+        methods_schema_path(): methods_schema(),
         study_schema_path(): study_schema(),
         host_schema_path(): host_schema(),
         identify_schema_path(): identify_schema(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from typing import Any
 
 import msgspec
@@ -18,6 +19,7 @@ from wiregauge.reflectors.directions import directions
 from wiregauge.reflectors.exchange import _HEARD
 from wiregauge.reflectors.measured import session_schema
 from wiregauge.reflectors.times import TIMES
+from wiregauge.runner.agent_program import agent_program
 
 EPOCH = 1_767_225_600_000_000_000
 PERIOD = 1_000_000
@@ -242,3 +244,12 @@ def test_order_is_told_for_both_ways() -> None:
 def test_numbers_that_did_not_begin_with_the_session_tell_no_direction() -> None:
     found = directions(4, np.array([0, 1, 3]), np.array([5, 6, 7]))
     assert (found.numbering, found.lost) == ("own", (None, None))
+
+
+def test_a_reflector_for_nobody_says_what_to_add() -> None:
+    done = subprocess.run(
+        [agent_program(), "reflect"], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 2
+    assert "add --allow NETWORK" in done.stderr
+    assert len(done.stderr.splitlines()) == 1

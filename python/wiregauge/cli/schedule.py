@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from wiregauge.cli.options import meant
 from wiregauge.cli.schedule_gates import gates_checked, refuse_of_windows, tell_gates, with_gated_test
+from wiregauge.cli.schedule_methods import methods_beside
 from wiregauge.cli.schedule_planted import with_planted
 from wiregauge.cli.shared import AsJson, Settings, TestFile
 from wiregauge.files import new_folder, read_regular
@@ -124,11 +125,46 @@ def schedule(
     ] = "10s",
     seed: Annotated[int, typer.Option(metavar="N", min=0, help=meant("--seed"))] = 1,
     settings: Settings = None,
+    topology: Annotated[
+        Path | None,
+        typer.Option(
+            "--topology",
+            metavar="FILE",
+            help="TEST is a table of streams of tsnkit (CSV), and this its table of links.",
+            show_default=False,
+        ),
+    ] = None,
+    beside: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--beside",
+            metavar="METHOD[=PREFIX]",
+            help="With --topology: a method of tsnkit to run and lay beside, or files PREFIX-GCL.csv and so on that it "
+            "wrote; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Flows that name an offset or a window stay where they are. Exit code 1: no schedule exists, or the one that is
     checked does not hold; 4: no answer in the time.
     """
+    if topology is not None or beside:
+        others = (
+            check,
+            given,
+            again,
+            minimise != "latency",
+            precision,
+            grid,
+            guard,
+            gates,
+            interface,
+            settings,
+        )
+        limits = ((_time("--time-limit", time_limit) or 0) / 1e12, seed)
+        code = methods_beside((test, topology), beside or (), out, limits, others=others, as_json=as_json)
+        raise typer.Exit(code)
     _refuse_without_effect(out, check=check, again=again, given=given, gates=gates)
     from wiregauge.config import TestError
 
@@ -138,10 +174,7 @@ def schedule(
         "tagged": gates,
     }
     guard_ps, limit_ps = _time("--guard", guard), _time("--time-limit", time_limit)
-    if times["grid_ps"] == 0:
-        fail("--grid 0: windows need a grid; write 1ns or more", BAD_INPUT)
-    if not limit_ps:
-        fail("--time-limit 0: there is no time to look; write 10s", BAD_INPUT)
+    limit_ps = _above_zero(times["grid_ps"], limit_ps)
     try:
         if check and given is None and (judged := gates_checked(test, settings or (), times["precision_ps"])):
             refuse_of_windows(out, interface, grid, guard)
@@ -201,6 +234,15 @@ def _refuse_without_effect(
         fail("--again has no effect with --check; leave it out", BAD_INPUT)
     if out is not None and (out.exists() or out.is_symlink()):
         fail(f"{out}: there is something of that name already; name a folder that does not exist", BAD_INPUT)
+
+
+def _above_zero(grid_ps: int | None, limit_ps: int | None) -> int:
+    """The time limit; refuses it, or a grid, that is 0."""
+    if grid_ps == 0:
+        fail("--grid 0: windows need a grid; write 1ns or more", BAD_INPUT)
+    if not limit_ps:
+        fail("--time-limit 0: there is no time to look; write 10s", BAD_INPUT)
+    return limit_ps
 
 
 def _time(option: str, text: str | None) -> int | None:

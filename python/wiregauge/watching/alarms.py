@@ -13,7 +13,7 @@ from wiregauge.streams import Observed, PromiseResult
 __all__ = ["Alarm", "PromiseAlarms"]
 
 _MOST: Final = 1000
-"""Alarms that are listed; others are counted only."""
+"""Broken promises that are listed; others are counted only. Each may be active: a watch holds all anyway."""
 
 
 class Alarm(Struct, frozen=True):
@@ -42,8 +42,8 @@ class PromiseAlarms:
         return len(self._active)
 
     def broken(self) -> list[tuple[str, str, str]]:
-        """Stream, measure and bound of each promise that is broken at the moment and listed."""
-        return sorted(self._active)
+        """Stream, measure and bound of the promises that are broken at the moment, at most `_MOST` of them."""
+        return sorted(self._active)[:_MOST]
 
     def look(self, last: Observed, at_s: float) -> Iterator[Alarm]:
         """The alarms that began or ended in the last second."""
@@ -52,8 +52,7 @@ class PromiseAlarms:
             known = self._active.get(alarm.key)
             if promise.result == "fail" and known is None:
                 self.raised += 1
-                if len(self._active) < _MOST:
-                    self._active[alarm.key] = alarm
+                self._active[alarm.key] = alarm
                 yield alarm
             elif promise.result == "pass" and known is not None:
                 del self._active[alarm.key]

@@ -24,8 +24,9 @@ pub(crate) struct ReflectOptions {
     /// to 0.0.0.0 leave with the address of their route.
     #[arg(long, default_value = "0.0.0.0:862")]
     listen: SocketAddrV4,
-    /// Network whose senders are answered, for example 10.20.0.0/16 or 192.0.2.7/32; may be repeated.
-    #[arg(long, required = true, value_name = "NETWORK")]
+    /// Network whose senders are answered, for example 10.20.0.0/16 or 192.0.2.7/32; may be repeated. Needed: nobody is
+    /// answered unasked.
+    #[arg(long, value_name = "NETWORK")]
     allow: Vec<Ipv4Net>,
     /// Packets per second that each sender's address gets an answer to.
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
@@ -126,6 +127,10 @@ pub(crate) fn ask(options: &AskOptions) -> ExitCode {
     }
 }
 
+/// A reflector that would answer nobody.
+const NOBODY: &str = "a reflector answers only senders of the networks that it is told of, and it was told of none: add \
+                      --allow NETWORK, for example --allow 192.0.2.0/24";
+
 fn fail(code: u8, problem: &str) -> ExitCode {
     console::complain(problem);
     ExitCode::from(code)
@@ -136,6 +141,9 @@ fn authentication(key: Option<&PathBuf>) -> Result<Authentication, String> {
 }
 
 fn reflected(options: &ReflectOptions) -> Result<Account, (u8, String)> {
+    if options.allow.is_empty() {
+        return Err((2, NOBODY.to_owned()));
+    }
     let authentication = authentication(options.key.as_ref()).map_err(|problem| (2, problem))?;
     let socket = Socket::udp(options.listen).map_err(|error| (3, refusal(options.listen, &error)))?;
     let host = |problem: String| (3, problem);
