@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from wiregauge.cli.options import meant
-from wiregauge.cli.shared import RunDir, readable
+from wiregauge.cli.shared import load_test, readable
 from wiregauge.terminal import BAD_INPUT, NO_ENVIRONMENT, fail, put, say
+
+_MOST_REASONS: Final = 20
 
 
 def export(
-    place: RunDir,
+    place: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DIR", help="Run directory; with --to inet a test file (XML), too.", show_default=False
+        ),
+    ],
     to: Annotated[
         str,
         typer.Option(
             "--to",
             metavar="FORMAT",
-            help="parquet, arrow, csv, json, hlog, hgrm (HdrHistogram), junit or openmetrics.",
+            help="parquet, arrow, csv, json, hlog, hgrm (HdrHistogram), junit, openmetrics; or inet: the test as a "
+            "simulation of OMNeT++ (NED and ini), into a new folder.",
             show_default=False,
         ),
     ],
@@ -66,6 +74,14 @@ def export(
 ) -> None:
     from wiregauge.export import Choice, ExportError, UnwrittenError, write
 
+    if to == "inet":
+        if out == Path("-") or no_formulas or any(one is not None for one in (what, flow, measure)):
+            fail(
+                "--to inet writes a test into a new folder; of the options only --run has an effect",
+                BAD_INPUT,
+            )
+        _to_inet(place, out, run or 0)
+        return
     try:
         with readable(place) as (_, here):
             notes = write(
@@ -77,6 +93,34 @@ def export(
         fail(str(error), BAD_INPUT)
     for note in notes:
         say(note)
+
+
+def _to_inet(place: Path, out: Path, run: int) -> None:
+    """Writes one run of a test, or of a run directory's test, as a simulation of INET."""
+    from wiregauge.export.inet import InetError, inet_files
+    from wiregauge.files import new_folder, write_whole
+
+    if place.is_dir():
+        with readable(place) as (directory, _):
+            campaign = directory.plan
+    else:
+        campaign = load_test(place).campaign
+    if not 0 <= run < len(campaign.runs):
+        fail(f"--run {run}: the test has {len(campaign.runs)} runs, from 0", BAD_INPUT)
+    if out.exists() or out.is_symlink():
+        fail(f"{out}: there is something of that name already; name a folder that does not exist", BAD_INPUT)
+    try:
+        files = inet_files(campaign, run)
+    except InetError as error:
+        for reason in error.reasons[:_MOST_REASONS]:
+            say(f"{place}: {reason}, which the export to INET does not carry")
+        raise typer.Exit(BAD_INPUT) from None
+    try:
+        with new_folder(out):
+            for name, text in files.items():
+                write_whole(out / name, text, replacing=None)
+    except OSError as error:
+        fail(f"{error.filename or out}: cannot be written ({error.strerror})", NO_ENVIRONMENT)
 
 
 def dissector(
