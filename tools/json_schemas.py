@@ -30,6 +30,8 @@ from wiregauge.switching import schema_path as switch_schema_path
 from wiregauge.switching import switch_schema
 from wiregauge.watching.line import schema_path as watch_schema_path
 from wiregauge.watching.line import watch_schema
+from wiregauge.watching.summaries import schema_path as summary_schema_path
+from wiregauge.watching.summaries import summary_schema
 
 
 def schemas() -> dict[Path, str]:
@@ -47,6 +49,7 @@ def schemas() -> dict[Path, str]:
         identify_schema_path(): identify_schema(),
         switch_schema_path(): switch_schema(),
         watch_schema_path(): watch_schema(),
+        summary_schema_path(): summary_schema(),
     }
     return {path: json_text(schema, depth=3) + "\n" for path, schema in made.items()}
 

@@ -90,8 +90,11 @@ def spool_observations(
 class Watch:
     """Live interfaces whose streams are followed until `stop`."""
 
-    def __init__(self, interfaces: Sequence[str]) -> None:
-        """Begins to follow the streams of these interfaces. Raises NativeError."""
+    def __init__(self, interfaces: Sequence[str], stretches: int = 0) -> None:
+        """Begins to follow the streams of these interfaces, and in so many stretches besides. Raises NativeError."""
+
+    def turn(self, number: int) -> str:
+        """Ends a stretch and begins it anew; JSON of what came in it, as `second`. Raises NativeError."""
 
     def second(self) -> str:
         """JSON: `observed`, as of `observe_captures`, and in its order `recent` and `skew`, since the last call.

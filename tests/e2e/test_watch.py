@@ -104,7 +104,17 @@ def test_an_alarm_is_told_once_and_again_when_the_promise_is_kept(link: Link, tm
     contract.write_text(CONTRACT)
     out = tmp_path / "seen"
     numbers = iter(range(1, 255))
-    more = ("--contract", str(contract), "--timestamp-error", JITTER, "--out", str(out))
+    kept = tmp_path / "kept"
+    more = (
+        "--contract",
+        str(contract),
+        "--timestamp-error",
+        JITTER,
+        "--out",
+        str(out),
+        "--summaries",
+        str(kept),
+    )
     with link.watch(*more) as watching:
         lines(watching, lambda line: True)
         link.send([virtual_link(next(numbers)) for _ in range(20)])
@@ -127,6 +137,12 @@ def test_an_alarm_is_told_once_and_again_when_the_promise_is_kept(link: Link, tm
     assert (stored["frames"], failed, stored["validity"]) == (26, ["frame_length"], "VALID")
     (tap,) = stored["taps"]
     assert (tap["name"], tap["dropped"], tap["step_ps"]) == ("tap", 0, 1000)
+    told = [json.loads(line) for line in (kept / "summaries.jsonl").read_text().splitlines()]
+    for what in ("hour", "day"):
+        own = [line for line in told if line["what"] == what]
+        assert sum(line["frames"] for line in own) == 26
+        assert any(line["verdict"] == "FAIL" for line in own)
+        assert all((kept / line["directory"] / "streams.json").exists() for line in own)
 
 
 def test_alarms_start_commands_and_end_the_watch_and_figures_are_served(link: Link, tmp_path: Path) -> None:

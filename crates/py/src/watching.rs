@@ -27,23 +27,54 @@ const LAST_LOOK: Duration = Duration::from_millis(3 * RETIRE_MS as u64);
 #[derive(Default)]
 struct Shared {
     streams: Mutex<Streams>,
+    /// Stretches of the watch that end before it, each with accounts of its own.
+    stretches: Mutex<Vec<Stretch>>,
     stopped: AtomicBool,
     /// Interface and reason of an early end.
     ended: Mutex<Option<(String, String)>>,
 }
 
+/// Streams since a turn.
+#[derive(Default)]
+struct Stretch {
+    streams: Streams,
+    /// Frames that each tap had dropped when it began.
+    dropped_before: Vec<u64>,
+    /// Frames that each tap has dropped since the watch began.
+    dropped: Vec<u64>,
+}
+
+impl Stretch {
+    fn begin(interfaces: &[String], dropped: Vec<u64>) -> Self {
+        let mut streams = Streams::default();
+        for name in interfaces {
+            streams.watch(&Interface::live(name, line_rate(name)));
+        }
+        streams.until(now());
+        Self { streams, dropped_before: dropped.clone(), dropped }
+    }
+
+    fn dropped(&mut self, tap: u16, dropped: u64) {
+        let place = usize::from(tap);
+        self.dropped[place] = dropped;
+        self.streams.dropped(tap, dropped.saturating_sub(self.dropped_before[place]));
+    }
+}
+
 /// Live interfaces whose streams are followed until `stop`.
 #[pyclass]
 pub struct Watch {
+    interfaces: Vec<String>,
     shared: Arc<Shared>,
     reader: Option<JoinHandle<()>>,
 }
 
 #[pymethods]
 impl Watch {
-    /// Begins to follow the streams of these interfaces. Raises NativeError.
+    /// Begins to follow the streams of these interfaces, and those of so many stretches besides. Raises NativeError.
     #[new]
-    fn new(interfaces: Vec<String>) -> PyResult<Self> {
+    #[pyo3(signature = (interfaces, stretches = 0))]
+    fn new(interfaces: Vec<String>, stretches: usize) -> PyResult<Self> {
         let mut streams = Streams::default();
         let mut rings = Vec::new();
         for name in &interfaces {
@@ -51,11 +82,30 @@ impl Watch {
             rings.push((streams.watch(&Interface::live(name, line_rate(name))), name.clone(), ring));
         }
         streams.until(now());
-        let shared = Arc::new(Shared { streams: Mutex::new(streams), ..Shared::default() });
+        let begin = || Stretch::begin(&interfaces, vec![0; interfaces.len()]);
+        let stretches = Mutex::new(std::iter::repeat_with(begin).take(stretches).collect());
+        let shared = Arc::new(Shared { streams: Mutex::new(streams), stretches, ..Shared::default() });
         let own = Arc::clone(&shared);
         let reader =
             std::thread::Builder::new().name("watch".to_owned()).spawn(move || follow(rings, &own))?;
-        Ok(Self { shared, reader: Some(reader) })
+        Ok(Self { interfaces, shared, reader: Some(reader) })
+    }
+
+    /// Ends a stretch and begins it anew: what came in it, as `second`. Raises NativeError.
+    ///
+    /// A frame belongs to the stretch in which it is read from the ring, milliseconds after it came.
+    fn turn(&self, py: Python<'_>, number: usize) -> PyResult<String> {
+        py.detach(|| {
+            let mut stretches = locked(&self.shared.stretches);
+            let Some(stretch) = stretches.get_mut(number) else {
+                return Err(NativeError::new_err(format!("there is no stretch {number}")));
+            };
+            let begin = Stretch::begin(&self.interfaces, stretch.dropped.clone());
+            let mut ended = std::mem::replace(stretch, begin);
+            drop(stretches);
+            ended.streams.until(now());
+            text(&ended.streams.second(self.troubles(), false))
+        })
     }
 
     /// What came so far, `wg_capture::streams::Second` as JSON. Raises NativeError.
@@ -85,17 +135,25 @@ impl Watch {
 
 impl Watch {
     fn told(&self, is_open: bool) -> PyResult<String> {
-        let ended = locked(&self.shared.ended).clone();
-        let troubles = ended.map(|(file, what)| TroubleReport { file, what, count: 1, ends_the_file: true });
         let mut streams = locked(&self.shared.streams);
         if is_open {
             streams.until(now());
         }
         // Frames wait in the ring only as long as the report is gathered, not until it is text.
-        let second: Second = streams.second(troubles.into_iter().collect(), is_open);
+        let second = streams.second(self.troubles(), is_open);
         drop(streams);
-        serde_json::to_string(&second).map_err(|error| NativeError::new_err(error.to_string()))
+        text(&second)
     }
+
+    fn troubles(&self) -> Vec<TroubleReport> {
+        let ended = locked(&self.shared.ended).clone();
+        let trouble = |(file, what)| TroubleReport { file, what, count: 1, ends_the_file: true };
+        ended.map(trouble).into_iter().collect()
+    }
+}
+
+fn text(second: &Second) -> PyResult<String> {
+    serde_json::to_string(second).map_err(|error| NativeError::new_err(error.to_string()))
 }
 
 fn ring(name: &str) -> Result<PacketRing, String> {
@@ -148,10 +206,14 @@ fn read(rings: &mut [(u16, String, PacketRing)], shared: &Shared, room: &mut Vec
     let mut has_any = false;
     for (tap, _, ring) in rings {
         let mut streams = locked(&shared.streams);
+        let mut stretches = locked(&shared.stretches);
         has_any |= ring
             .read(|frame| {
                 let (bytes, length) = frame.with_tag(room);
                 streams.take(*tap, frame.timestamp_ns, bytes, length);
+                for stretch in &mut *stretches {
+                    stretch.streams.take(*tap, frame.timestamp_ns, bytes, length);
+                }
             })
             .is_some();
     }
@@ -161,6 +223,9 @@ fn read(rings: &mut [(u16, String, PacketRing)], shared: &Shared, room: &mut Vec
 fn checked(tap: u16, name: &str, ring: &mut PacketRing, shared: &Shared) -> io::Result<()> {
     let (_, dropped) = ring.statistics()?;
     locked(&shared.streams).dropped(tap, dropped);
+    for stretch in &mut *locked(&shared.stretches) {
+        stretch.dropped(tap, dropped);
+    }
     ring.check()?;
     match is_running(name) {
         Ok(true) => Ok(()),

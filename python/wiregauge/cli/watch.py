@@ -6,7 +6,7 @@ import contextlib
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TypeAlias
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from wiregauge.runner.live.hook import Hook
-    from wiregauge.watching import PromiseAlarms, Second, Watcher
+    from wiregauge.watching import PromiseAlarms, Second, Summaries, Watcher
     from wiregauge.watching.alarms import Alarm
     from wiregauge.watching.figures import WatchFigures
 
@@ -53,6 +53,16 @@ def watch(
             "-o",
             metavar="DIR",
             help=meant("--out", ": the streams, as `import` stores them"),
+            show_default=False,
+        ),
+    ] = None,
+    summaries: Annotated[
+        Path | None,
+        typer.Option(
+            "--summaries",
+            metavar="DIR",
+            help="Store each hour and each day by itself in this folder; in one of an earlier watch go on, and state "
+            "what was not watched.",
             show_default=False,
         ),
     ] = None,
@@ -89,7 +99,7 @@ def watch(
     from wiregauge.records import RunDirectory, RunDirectoryError
     from wiregauge.runner.bench import BenchError
     from wiregauge.streams import StreamsError, written
-    from wiregauge.watching import Watcher, WatchError
+    from wiregauge.watching import Summaries, Watcher, WatchError
 
     found, error_ns = contract_of(contract, timestamp_error)
     if len(set(interfaces)) < len(interfaces):
@@ -102,14 +112,16 @@ def watch(
     try:
         if out is not None:
             RunDirectory.check_free(out)
+        kept = None if summaries is None else Summaries(summaries)
         with (
             _served(address, interfaces) as figures,
             _hooked(on_alarm or ()) as hooks,
-            Watcher(interfaces, found, error_ns) as watcher,
+            Watcher(interfaces, found, error_ns, 0 if kept is None else len(kept.periods)) as watcher,
         ):
-            ended = _follow(
-                watcher, seconds, _Consumers(figures, hooks, "exit" in (on_alarm or ())), as_json=as_json
-            )
+            consumers = _Consumers(figures, hooks, "exit" in (on_alarm or ()), kept)
+            _say_all(kept.begin() if kept is not None else ())
+            ended = _follow(watcher, seconds, consumers, as_json=as_json)
+            _say_all(kept.end(watcher.turn) if kept is not None else ())
             observed = watcher.stop()
         for hook in hooks:
             if hook.failed:
@@ -147,6 +159,7 @@ class _Consumers(NamedTuple):
     hooks: Sequence[Hook]
     ends: bool
     """Whether an alarm ends the watch."""
+    summaries: Summaries | None
 
 
 @contextlib.contextmanager
@@ -198,6 +211,8 @@ def _follow(watcher: Watcher, seconds: float | None, consumers: _Consumers, *, a
                 raised = list(alarms.look(second.last, second.so_far.duration_ps / 1e12))
                 show(second, frames, raised, alarms)
                 frames = second.so_far.frames
+                if consumers.summaries is not None:
+                    _say_all(consumers.summaries.look(watcher.turn))
                 if _tell_of(second, raised, alarms, consumers):
                     return "ended by an alarm"
                 if end is not None and time.monotonic() >= end:
@@ -205,6 +220,11 @@ def _follow(watcher: Watcher, seconds: float | None, consumers: _Consumers, *, a
     except (Interrupted, BrokenPipeError):
         pass
     return "stopped"
+
+
+def _say_all(sentences: Iterable[str]) -> None:
+    for sentence in sentences:
+        say(sentence)
 
 
 def _tell_of(second: Second, raised: Sequence[Alarm], alarms: PromiseAlarms, consumers: _Consumers) -> bool:

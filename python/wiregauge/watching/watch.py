@@ -30,11 +30,13 @@ class Second(Struct, frozen=True):
 
 
 class Watcher:
-    """Follows the streams of interfaces from its begin to `stop`."""
+    """Follows the streams of interfaces from its begin to `stop`, and in so many stretches from turn to turn."""
 
-    def __init__(self, interfaces: Sequence[str], contract: Contract | None, error_ns: float) -> None:
+    def __init__(
+        self, interfaces: Sequence[str], contract: Contract | None, error_ns: float, stretches: int = 0
+    ) -> None:
         try:
-            self._watch = _native.Watch(interfaces)
+            self._watch = _native.Watch(interfaces, stretches)
         except _native.NativeError as error:
             raise WatchError(str(error)) from error
         self._contract, self._error_ns = contract, error_ns
@@ -73,6 +75,10 @@ class Watcher:
             copies=[one for one in copies if one is not None],
         )
         return Second(self._judged(so_far), self._judged(last))
+
+    def turn(self, number: int) -> Observed:
+        """Ends a stretch, by its number, and begins it anew; all that came in it."""
+        return self._judged(graded(json.loads(self._watch.turn(number))["observed"], {}))
 
     def stop(self) -> Observed:
         """Ends it; all that came."""
