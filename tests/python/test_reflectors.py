@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,12 +14,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema_rs import Draft202012Validator
+from typer.testing import CliRunner
 
+from wiregauge.cli import app
 from wiregauge.measures.definitions import DEFINITIONS
 from wiregauge.reflectors import Collected, LimitError, Measured, Order, judged, read_limit
 from wiregauge.reflectors.directions import directions
 from wiregauge.reflectors.exchange import _HEARD
 from wiregauge.reflectors.measured import session_schema
+from wiregauge.reflectors.session import stored
 from wiregauge.reflectors.times import TIMES
 from wiregauge.runner.agent_program import agent_program
 
@@ -253,3 +258,33 @@ def test_a_reflector_for_nobody_says_what_to_add() -> None:
     assert done.returncode == 2
     assert "add --allow NETWORK" in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_stored_session_is_shown_again_and_compared(tmp_path: Path) -> None:
+    def run(*arguments: object) -> tuple[int, str]:
+        result = CliRunner().invoke(app, [str(one) for one in arguments])
+        return result.exit_code, result.stdout
+
+    places = []
+    for name, more in (("quick", 0), ("slow", 400_000)):
+        collected = exchanged(200)
+        late = pl.col("arrived_ns") + more + pl.col("asked") % 7 * 100
+        collected = Collected(
+            collected.packets, collected.answers.with_columns(arrived_ns=late), collected.summary
+        )
+        places.append(tmp_path / name)
+        stored(judged(ORDER, collected, []), collected, places[-1])
+    quick, slow = places
+    code, shown = run("show", quick)
+    assert (code, "200 answered" in shown) == (0, True)
+    assert json.loads(run("show", quick, "--json")[1]) == json.loads((quick / "session.json").read_text())
+    assert run("show", quick, "--explain")[0] == 2
+    code, shown = run("compare", quick, slow, "--json")
+    told = json.loads(shown)
+    assert (code, told["verdict"], told["base"]["directory"]) == (1, "worse", str(quick))
+    # Both hosts state how far their clocks may be wrong, so times one way are compared as well.
+    assert set(told["points"][0]["flows"][0]["measures"]) >= {"rtt", "latency"}
+    assert run("compare", quick, quick)[0] == 0
+    (quick / "session.json").write_text("{")
+    assert run("show", quick)[0] == 2
+    assert run("compare", quick, slow)[0] == 2

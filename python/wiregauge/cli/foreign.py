@@ -45,12 +45,14 @@ def import_measurement(path: Path, out: Path, agree_ns: float | None, *, as_json
 @contextlib.contextmanager
 def run_directories(places: Sequence[Path]) -> Iterator[dict[Path, Path]]:
     """The run directory of each place: itself, or for a file one that is made of it and lasts as long as the block."""
+    from wiregauge.reflectors import is_of_session
+
     names = [place.name for place in places]
     with tempfile.TemporaryDirectory(prefix="wiregauge-") as below:
         found = {}
         for place in places:
             found[place] = place
-            if place.is_file():
+            if place.is_file() or is_of_session(place):
                 name = (
                     place.name
                     if names.count(place.name) == 1
@@ -84,5 +86,5 @@ def _remarks(place: Path) -> Iterator[str]:
     from wiregauge.records import RunDirectory
 
     for fact in RunDirectory.open(place).manifest["bench_facts"]:
-        if fact["name"] in ("not compared", "server", "duplicates", "times"):
+        if fact["name"] in ("not compared", "server", "duplicates", "times", "session"):
             yield f"{fact['name']}: {fact['value']}"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from wiregauge.cli.options import meant
+from wiregauge.cli.reflector import holds_session, show_stored_session
 from wiregauge.cli.shared import (
     A_PAGE,
     AsJson,
@@ -72,6 +73,10 @@ def show(
         if explained or flows:
             fail(f"{place}: holds streams of a capture; leave --explain and --flow out", BAD_INPUT)
         raise typer.Exit(show_directory(place, as_json=as_json))
+    if holds_session(place):
+        if explained or flows:
+            fail(f"{place}: holds a session with a reflector; leave --explain and --flow out", BAD_INPUT)
+        raise typer.Exit(show_stored_session(place, as_json=as_json))
     count = (worst or 10) if explained else None
     with readable(place) as (directory, here):
         known = {flow.id for run in directory.plan.runs for flow in run.flows}
@@ -195,13 +200,15 @@ def compare(
         Path,
         typer.Argument(
             metavar="BASE",
-            help="Run directory to compare with, or a file of irtt (JSON) or flent.",
+            help="Run directory or session to compare with, or a file of irtt (JSON) or flent.",
             show_default=False,
         ),
     ],
     new: Annotated[
         Path,
-        typer.Argument(metavar="NEW", help="Run directory to judge, or such a file.", show_default=False),
+        typer.Argument(
+            metavar="NEW", help="Run directory or session to judge, or such a file.", show_default=False
+        ),
     ],
     thresholds: Thresholds = None,
     equivalence: Annotated[

@@ -53,7 +53,30 @@ def probe_reflector(host: str, wishes: Wishes, out: Path | None, *, as_json: boo
         fail(f"--limit {error}", BAD_INPUT)
     except SessionError as error:
         fail(str(error), BAD_INPUT if error.is_input else NO_ENVIRONMENT)
-    return _show(measured, as_json=as_json)
+    return show_session(measured, as_json=as_json)
+
+
+def holds_session(place: Path) -> bool:
+    """Whether a place is a directory of a session. Nothing is imported for one that is no directory."""
+    try:
+        if not place.is_dir():
+            return False
+    except OSError:  # a name that no file can have
+        return False
+    from wiregauge.reflectors import is_of_session
+
+    return is_of_session(place)
+
+
+def show_stored_session(place: Path, *, as_json: bool) -> int:
+    """Shows the session that a directory holds; returns the exit code."""
+    from wiregauge.reflectors import SessionError, opened
+
+    try:
+        measured = opened(place)
+    except SessionError as error:
+        fail(str(error), BAD_INPUT)
+    return show_session(measured, as_json=as_json)
 
 
 def _order(host: str, wishes: Wishes) -> Order:
@@ -139,7 +162,8 @@ def _target(host: str) -> str:
     return f"{found[0][4][0]}:{number}"
 
 
-def _show(measured: Measured, *, as_json: bool) -> int:
+def show_session(measured: Measured, *, as_json: bool) -> int:
+    """Shows a session; returns the exit code."""
     from wiregauge.reflectors import json_text, lines, table
 
     if as_json:

@@ -43,10 +43,14 @@ def opened(path: Path, agree_ns: float | None = None) -> tuple[ForeignBench, Loa
     `agree_ns` is the greatest difference of the clocks of both ends; None: unknown. Raises ForeignError.
     """
     measurement = measured(path)
-    with open_regular(path) as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    sources = sorted(path.iterdir()) if path.is_dir() else [path]
+    digests = {}
+    for source in sources:
+        with open_regular(source) as file:
+            digests[str(source)] = hashlib.file_digest(file, "sha256").hexdigest()
     flows = _numbered(measurement.series)
-    return ForeignBench(measurement, flows, {str(path): digest}, agree_ns), _test(path, flows).compile()
+    agree_ns = measurement.agree_ns if agree_ns is None else agree_ns
+    return ForeignBench(measurement, flows, digests, agree_ns), _test(path, flows).compile()
 
 
 class ForeignBench(Bench):

@@ -40,8 +40,10 @@ class Series(Struct, frozen=True):
 
 
 class Measurement(Struct, frozen=True):
-    """A file: its program, its series, and remarks on what it lacks."""
+    """A file or folder: its program, its series, and remarks on what it lacks. `agree_ns`: how far the clocks of both
+    ends may differ, where it states that."""
 
     program: str
     series: Sequence[Series]
     remarks: Sequence[tuple[str, str]]
+    agree_ns: float | None = None

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from wiregauge.files import LARGEST, open_regular
-from wiregauge.foreign import flent, irtt
+from wiregauge.foreign import flent, irtt, sessions
 from wiregauge.foreign.exchanges import ForeignError, Measurement
 
 __all__ = ["measured"]
@@ -25,7 +25,9 @@ _PROGRAMS: Final[Sequence[tuple[Callable[[bytes], Measurement], set[str]]]] = (
 
 
 def measured(path: Path) -> Measurement:
-    """The measurement in a file, compressed by gzip or not. Raises ForeignError."""
+    """The measurement in a file, compressed by gzip or not, or in the folder of a session. Raises ForeignError."""
+    if path.is_dir():
+        return sessions.read(path)
     try:
         data = _content(path)
     except (OSError, EOFError, zlib.error) as error:

@@ -16,17 +16,20 @@ import numpy as np
 import polars as pl
 
 from wiregauge._version import __version__
-from wiregauge.files import ForeignFileError, write_whole
+from wiregauge.files import ForeignFileError, read_regular, write_whole
 from wiregauge.measures import verdict_of
 from wiregauge.measures.definitions.units import count_of, duration
-from wiregauge.records import RunDirectory, RunDirectoryError
+from wiregauge.records import MANIFEST, RunDirectory, RunDirectoryError
 from wiregauge.reflectors.directions import directions
 from wiregauge.reflectors.exchange import Collected, SessionError, exchange
 from wiregauge.reflectors.limits import Limit, judge
 from wiregauge.reflectors.measured import Counts, Measured, Order
 from wiregauge.reflectors.times import Times, times
 
-__all__ = ["json_text", "judged", "measure", "stored"]
+__all__ = ["EXCHANGES", "is_of_session", "json_text", "judged", "measure", "opened", "stored"]
+
+SESSION: Final = "session.json"
+EXCHANGES: Final = "exchanges.parquet"
 
 IGNORED: Final = {
     "not_authentic": "answers with a wrong hash: the key differs, or they are forged",
@@ -199,7 +202,23 @@ def stored(measured: Measured, collected: Collected, out: Path) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
         rows = collected.packets.join(collected.answers, on="asked", how="left", maintain_order="left_right")
-        rows.write_parquet(out / "exchanges.parquet")
-        write_whole(out / "session.json", json_text(measured) + "\n")
+        rows.write_parquet(out / EXCHANGES)
+        write_whole(out / SESSION, json_text(measured) + "\n")
     except (ForeignFileError, OSError) as error:
         raise SessionError(f"{out}: cannot be written: {error}", is_input=True) from error
+
+
+def is_of_session(place: Path) -> bool:
+    """Whether a directory holds a session rather than a run."""
+    return (place / SESSION).is_file() and not (place / MANIFEST).exists()
+
+
+def opened(place: Path) -> Measured:
+    """The session in a directory. Raises SessionError."""
+    path = place / SESSION
+    try:
+        return msgspec.json.decode(read_regular(path), type=Measured)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise SessionError(
+            f"{path}: cannot be read ({error}); run the session again", is_input=True
+        ) from error
