@@ -18,7 +18,7 @@ def read(place: Path) -> Measurement:
     path = place / EXCHANGES
     try:
         measured = opened(place)
-        rows = pl.read_parquet(path)
+        rows = pl.read_parquet(path, glob=False)
         made = list(_exchanges(rows))
     except SessionError as error:
         raise ForeignError(str(error)) from None
