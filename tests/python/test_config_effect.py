@@ -748,6 +748,14 @@ def edited(root: etree._Element, tag: str, which: int, edit: Edit) -> None:
 
 def compiled(root: etree._Element, folder: Path) -> Campaign:
     path = folder / "t.xml"
+    path.write_bytes(etree.tostring(root))
+    return load(path).campaign
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One for all tests: a plan says where its captures are."""
+    folder = tmp_path_factory.mktemp("effect")
     left = [Packet(1_000_000 * k, 100 + k, sent=k % 2 == 0) for k in range(4)]
     right = [Packet(1_000_000 * k, 200, 1) for k in range(4, 6)]
     (folder / "line.pcapng").write_bytes(pcapng(left + right, ("left", "right")))
@@ -756,14 +764,7 @@ def compiled(root: etree._Element, folder: Path) -> Campaign:
     (folder / "t1700.host.xml").write_text(
         f'<host-model xmlns="{NAMESPACE}" name="any"><receive-buffer class="tt" slots="3"/></host-model>'
     )
-    path.write_bytes(etree.tostring(root))
-    return load(path).campaign
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One for all tests: a plan says where its captures are."""
-    return tmp_path_factory.mktemp("effect")
+    return folder
 
 
 @pytest.fixture(scope="module")

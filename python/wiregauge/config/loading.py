@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
 from lxml import etree
 from msgspec import Struct
 
@@ -88,7 +88,8 @@ def compile_tree(
         refused = _refused(test.root, file)
     from wiregauge._native import compile_plan
 
-    answer: dict[str, Any] = json.loads(compile_plan(json.dumps(plain_tree(test.root)), below, scheduling))
+    tree = msgspec.json.encode(plain_tree(test.root)).decode()
+    answer: dict[str, Any] = msgspec.json.decode(compile_plan(tree, below, scheduling))
     found = [Diagnostic(file=file, **diagnostic) for diagnostic in answer.get("diagnostics", [])]
     total = len(found) + int(answer.get("beyond", 0))
     if refused:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -65,9 +66,14 @@ def _document() -> etree._Element:
     return etree.fromstring(schema_path().read_bytes(), parser)
 
 
-def validator() -> etree.XMLSchema:
-    """A validator of its own for each caller: its error log is state."""
-    return etree.XMLSchema(_document())
+_own: Final = threading.local()
+
+
+def _validator() -> etree.XMLSchema:
+    """The validator of this thread, for its error log is state; compiling the schema takes longer than most tests."""
+    if not hasattr(_own, "validator"):
+        _own.validator = etree.XMLSchema(_document())
+    return cast("etree.XMLSchema", _own.validator)
 
 
 class Refusal(Struct, frozen=True):
@@ -87,14 +93,14 @@ it."""
 def refusals(root: etree._Element) -> list[Refusal]:
     """All that the schema refuses, once for each attribute; empty where it accepts the tree."""
     if sum(1 for _ in zip(root.iter(), range(_AT_ONCE + 1), strict=False)) <= _AT_ONCE:
-        schema = validator()
+        schema = _validator()
         schema.validate(root)
         return [Refusal(_at(root, error.path), error.message or "") for error in _listed(schema.error_log)]
     # A parser that validates takes as long for a tree that is all wrong as for one that is right; it knows no elements.
     try:
         etree.fromstring(
             etree.tostring(root),
-            etree.XMLParser(schema=validator(), resolve_entities=False, no_network=True, huge_tree=True),
+            etree.XMLParser(schema=_validator(), resolve_entities=False, no_network=True, huge_tree=True),
         )
     except etree.XMLSyntaxError as error:
         return list(_of_values(root)) or [Refusal(root, error.msg or "")]
@@ -103,7 +109,7 @@ def refusals(root: etree._Element) -> list[Refusal]:
 
 def _of_values(root: etree._Element) -> Iterator[Refusal]:
     """Validation errors of attribute values, element by element."""
-    schema = validator()
+    schema = _validator()
     for node in root.iter("*"):
         alone = etree.Element(node.tag, {str(name): str(value) for name, value in node.attrib.items()})
         if schema.validate(alone):

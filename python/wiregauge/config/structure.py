@@ -84,27 +84,19 @@ def explain_part(node: etree._Element, file: str) -> list[Diagnostic]:
 
 def _element(node: etree._Element, file: str) -> Iterator[Diagnostic]:
     declaration = declarations()[local(node)]
-
-    def wrong(at: etree._Element, message: str, limit: str, cure: str) -> Diagnostic:
-        return Diagnostic(file, line_of(at), described(at), message, limit, cure)
-
     for name in node.attrib:
         attribute = etree.QName(name)
         if attribute.namespace is None and attribute.localname not in declaration.attributes:
-            yield wrong(
-                node,
-                f'there is no attribute "{shown(attribute.localname)}" here',
-                "",
-                _attribute_cure(attribute.localname, declaration.name),
-            )
+            message = f'there is no attribute "{shown(attribute.localname)}" here'
+            yield _wrong(file, node, message, "", _attribute_cure(attribute.localname, declaration.name))
     for attribute_name, declared in declaration.attributes.items():
         if declared.required and node.get(attribute_name) is None:
             explanation = declared.documentation.split(".")[0]
-            yield wrong(node, f"{attribute_name} is missing", "", f'add {attribute_name}="…": {explanation}')
+            cure = f'add {attribute_name}="…": {explanation}'
+            yield _wrong(file, node, f"{attribute_name} is missing", "", cure)
     if any((text or "").strip() for text in (node.text, *(child.tail for child in node))):
-        yield wrong(
-            node, "there is text between the elements", "", "remove it, or make it a comment <!-- … -->"
-        )
+        message, cure = "there is text between the elements", "remove it, or make it a comment <!-- … -->"
+        yield _wrong(file, node, message, "", cure)
     yield from _children(node, declaration, file)
 
 
@@ -112,30 +104,31 @@ def _children(node: etree._Element, declaration: Declaration, file: str) -> Iter
     seen: dict[str, etree._Element] = {}
     for child in node:
         tag = local(child)
-        where = (file, line_of(child), described(child))
         if etree.QName(child).namespace != NAMESPACE:
             message = "the element is not of this language's namespace"
-            yield Diagnostic(
-                *where, message, "", f'remove its xmlns or prefix; the file has xmlns="{NAMESPACE}"'
-            )
+            cure = f'remove its xmlns or prefix; the file has xmlns="{NAMESPACE}"'
+            yield _wrong(file, child, message, "", cure)
         elif tag not in declaration.children:
-            yield Diagnostic(*where, *_misplaced(tag, local(node)))
+            yield _wrong(file, child, *_misplaced(tag, local(node)))
         else:
             _, most = declaration.children[tag]
             if most == 1 and tag in seen:
                 message = f"<{tag}> stands here a second time"
-                yield Diagnostic(*where, message, "1", f"merge it with the one on line {line_of(seen[tag])}")
+                yield _wrong(file, child, message, "1", f"merge it with the one on line {line_of(seen[tag])}")
             if tag == "axis" and "repeat" in seen:
-                yield Diagnostic(*where, "an axis follows <repeat>", "", "write <repeat> last")
+                yield _wrong(file, child, "an axis follows <repeat>", "", "write <repeat> last")
             seen.setdefault(tag, child)
             yield from _element(child, file)
-    here = (file, line_of(node), described(node))
     for tag, (least, _) in declaration.children.items():
         if least > 0 and tag not in seen:
-            yield Diagnostic(*here, f"<{tag}> is missing", f"at least {least}", f"add <{tag}>")
+            yield _wrong(file, node, f"<{tag}> is missing", f"at least {least}", f"add <{tag}>")
     if declaration.any_of_children and len(node) == 0:
         tags = _listed(declaration.children)
-        yield Diagnostic(*here, "the element is empty", "at least 1 child", f"add {tags}")
+        yield _wrong(file, node, "the element is empty", "at least 1 child", f"add {tags}")
+
+
+def _wrong(file: str, at: etree._Element, message: str, limit: str, cure: str) -> Diagnostic:
+    return Diagnostic(file, line_of(at), described(at), message, limit, cure)
 
 
 def _listed(tags: Iterable[str]) -> str:
