@@ -25,7 +25,7 @@ from wiregauge.cli.shared import (
     points_at,
     readable,
 )
-from wiregauge.cli.streaming import holds_streams, show_directory
+from wiregauge.cli.streaming import holds_streams, report_directory, show_directory
 from wiregauge.terminal import BAD_INPUT, INCOMPLETE, exit_code, fail, make_console, put, put_errors, say
 
 if TYPE_CHECKING:
@@ -135,6 +135,11 @@ def report(
     rounds = len(places) if len(places) > 1 else 1 + figures
     whole = Whole(AFTER_RUNS, rounds=rounds)
     for place in places:
+        if holds_streams(place):
+            if figures or bounds:
+                fail(f"{place}: holds streams of a place; leave --png, --svg and --bounds out", BAD_INPUT)
+            report_directory(place)
+            continue
         open_run(place)
         with Work(make_console(stderr=True), whole):
             judgement = results.judge(place, unkept=say)

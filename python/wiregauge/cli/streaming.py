@@ -96,7 +96,22 @@ def import_streams(
         fail(str(error), BAD_INPUT)
     if options.learn is not None:
         _learn(observed, options.learn)
-    return show_streams(observed, as_json=as_json)
+    page = page_of(observed, out)
+    code = show_streams(observed, as_json=as_json)
+    if not as_json:
+        put(f"report: {page}")
+    return code
+
+
+def page_of(observed: Observed, out: Path) -> Path:
+    """Writes the page of streams into their directory; returns its path."""
+    from wiregauge.records import RunDirectoryError
+    from wiregauge.report import write_streams
+
+    try:
+        return write_streams(observed, out)
+    except RunDirectoryError as error:
+        fail(str(error), BAD_INPUT)
 
 
 def contract_of(path: Path | None, timestamp_error: str | None) -> tuple[Contract | None, float]:
@@ -171,6 +186,16 @@ def show_directory(place: Path, *, as_json: bool) -> int:
     except StreamsError as error:
         fail(str(error), BAD_INPUT)
     return show_streams(observed, as_json=as_json)
+
+
+def report_directory(place: Path) -> None:
+    """Writes the page of the streams that a directory holds."""
+    from wiregauge.streams import StreamsError, opened
+
+    try:
+        put(f"report: {page_of(opened(place), place)}")
+    except StreamsError as error:
+        fail(str(error), BAD_INPUT)
 
 
 def show_streams(observed: Observed, *, as_json: bool) -> int:

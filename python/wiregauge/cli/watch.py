@@ -14,7 +14,14 @@ import typer
 
 from wiregauge.cli.alarms import check_action, metrics_address
 from wiregauge.cli.options import meant
-from wiregauge.cli.streaming import ContractFile, TimestampError, code_of, contract_of, show_streams
+from wiregauge.cli.streaming import (
+    ContractFile,
+    TimestampError,
+    code_of,
+    contract_of,
+    page_of,
+    show_streams,
+)
 from wiregauge.terminal import BAD_INPUT, NO_ENVIRONMENT, fail, make_console, put, put_lines, say
 
 if TYPE_CHECKING:
@@ -137,7 +144,11 @@ def watch(
         fail(str(error), NO_ENVIRONMENT)
     except (StreamsError, RunDirectoryError, ForeignFileError) as error:
         fail(str(error), BAD_INPUT)
-    raise typer.Exit(show_streams(observed, as_json=False) if not as_json else code_of(observed))
+    page = None if out is None else page_of(observed, out)
+    code = show_streams(observed, as_json=False) if not as_json else code_of(observed)
+    if page is not None and not as_json:
+        put(f"report: {page}")
+    raise typer.Exit(code)
 
 
 def _seconds(text: str | None) -> float | None:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from wiregauge.report.beside_bounds import Bounded, bounded, networks_bounded
     from wiregauge.report.bounds_page import BoundsShown, rendered_bounds, write_bounds
     from wiregauge.report.compare import rendered_compare, write_compare
+    from wiregauge.report.streams_page import rendered_streams, write_streams
     from wiregauge.report.trend import rendered_trend, write_trend
 
 __all__ = [
@@ -22,10 +23,12 @@ __all__ = [
     "rendered",
     "rendered_bounds",
     "rendered_compare",
+    "rendered_streams",
     "rendered_trend",
     "write",
     "write_bounds",
     "write_compare",
+    "write_streams",
     "write_trend",
 ]
 
@@ -37,9 +40,11 @@ _HOME = {
     "networks_bounded": "beside_bounds",
     "rendered_bounds": "bounds_page",
     "rendered_compare": "compare",
+    "rendered_streams": "streams_page",
     "rendered_trend": "trend",
     "write_bounds": "bounds_page",
     "write_compare": "compare",
+    "write_streams": "streams_page",
     "write_trend": "trend",
 }
 

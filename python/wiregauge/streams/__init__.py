@@ -21,7 +21,16 @@ from wiregauge.streams.observing import (
     opened,
     written,
 )
-from wiregauge.streams.text import JITTER_LIMIT_PS, lines, promise_text, stream_name, tables, verdict_lines
+from wiregauge.streams.text import (
+    JITTER_LIMIT_PS,
+    StreamTable,
+    lines,
+    promise_text,
+    stream_name,
+    stream_tables,
+    tables,
+    verdict_lines,
+)
 
 __all__ = [
     "JITTER_LIMIT_PS",
@@ -34,6 +43,7 @@ __all__ = [
     "PromiseResult",
     "Sequence",
     "Stream",
+    "StreamTable",
     "StreamsError",
     "graded",
     "is_of_streams",
@@ -44,6 +54,7 @@ __all__ = [
     "opened",
     "promise_text",
     "stream_name",
+    "stream_tables",
     "tables",
     "verdict_lines",
     "written",

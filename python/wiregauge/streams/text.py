@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from math import inf
 from typing import Final
 
+from msgspec import Struct
 from rich.console import Console
 
 from wiregauge.files import printable
@@ -16,7 +17,16 @@ from wiregauge.streams.observed import Bag, Copies, Echo, Observed, PromiseResul
 from wiregauge.streams.observing import PS_PER_NS
 from wiregauge.terminal import print_table
 
-__all__ = ["JITTER_LIMIT_PS", "lines", "promise_text", "stream_name", "tables", "verdict_lines"]
+__all__ = [
+    "JITTER_LIMIT_PS",
+    "StreamTable",
+    "lines",
+    "promise_text",
+    "stream_name",
+    "stream_tables",
+    "tables",
+    "verdict_lines",
+]
 
 _PS_PER_SECOND: Final = 1e12
 _DIGITS: Final = 6
@@ -60,18 +70,35 @@ def lines(observed: Observed) -> Iterator[str]:
         )
 
 
-def tables(observed: Observed, console: Console) -> None:
-    """Prints the tables of streams, virtual links, EtherCAT and redundant networks."""
+class StreamTable(Struct, frozen=True):
+    """A table as text; the first column names its rows."""
+
+    title: str
+    heads: Sequence[str]
+    rows: Sequence[tuple[str, ...]]
+
+
+def stream_tables(observed: Observed) -> list[StreamTable]:
+    """The table of streams, and those of virtual links, EtherCAT and redundant networks where there are any."""
     named = [(stream_name(stream, observed), stream) for stream in observed.streams]
-    print_table(_HEADS, [_row(name, stream) for name, stream in named], console)
-    for heads, rows in (
-        (_LINK_HEADS, [_link(name, stream, stream.bags) for name, stream in named if stream.bags]),
-        (_ECHO_HEADS, [_echo(name, stream, stream.echo) for name, stream in named if stream.echo]),
-        (_COPY_HEADS, [_copies(series) for series in observed.copies]),
-    ):
-        if rows:
+    links = [_link(name, stream, stream.bags) for name, stream in named if stream.bags]
+    echoes = [_echo(name, stream, stream.echo) for name, stream in named if stream.echo]
+    copies = [_copies(series) for series in observed.copies]
+    more = (
+        StreamTable("Virtual links", _LINK_HEADS, links),
+        StreamTable("EtherCAT", _ECHO_HEADS, echoes),
+        StreamTable("Redundant networks", _COPY_HEADS, copies),
+    )
+    every = StreamTable("All streams", _HEADS, [_row(name, stream) for name, stream in named])
+    return [every, *(table for table in more if table.rows)]
+
+
+def tables(observed: Observed, console: Console) -> None:
+    """Prints the tables."""
+    for place, table in enumerate(stream_tables(observed)):
+        if place:
             console.print()
-            print_table(heads, rows, console)
+        print_table(table.heads, list(table.rows), console)
 
 
 def stream_name(stream: Stream, observed: Observed) -> str:
