@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 AGENT = "wiregauge-agent"
-LIBRARIES = ("wg-bound", "wg-capture", "wg-sim", "wg-track")
+LIBRARIES = ("wg-bound", "wg-capture", "wg-sim", "wg-stats", "wg-track")
 """The libraries of the module."""
 MODULE = "wg-py"
 

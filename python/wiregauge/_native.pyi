@@ -4,6 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 SEGMENT_SCHEMA: int
 """Version of the record columns this program writes and reads."""
 PLAN_SCHEMA: int
@@ -86,6 +89,38 @@ def spool_observations(
     Each is time (ps after the epoch), flow, sequence number, node, frame length (B), on the way back. Raises
     NativeError.
     """
+
+class Counts:
+    """Counts of integers in the buckets of tracking's own sketches."""
+
+    def add(self, values: NDArray[np.int64]) -> None:
+        """Counts the values of an array of 64-bit integers."""
+
+    def counted(self) -> tuple[int, int, int, int, float, bytes, bytes, bytes] | None:
+        """Number, least, greatest and sum of the values, exact; the sum of their squared deviations from the mean.
+
+        And as bytes of 64-bit integers the lowest and the highest value of each bucket, ascending, and its count. None
+        without values.
+        """
+
+def harmonic_peaks(power: NDArray[np.float64], first: int, past: int, octaves: int) -> tuple[bytes, bytes]:
+    """The local maxima of the sums of the first `2^octaves` harmonics of a power spectrum.
+
+    Their ordinates, of the highest harmonic, as bytes of 64-bit integers, and the sums there, of doubles. Only
+    ordinates from `first` to before `past` are looked at. Raises ValueError where these are not all in the spectrum.
+    """
+
+def section_medians(values: NDArray[np.float64], edges: Sequence[int]) -> list[float]:
+    """The medians of the sections of doubles from each edge to the next. Raises ValueError where the edges do not
+    ascend within the values."""
+
+def fold(weights: NDArray[np.float64], width: float, frequency: float, rows: int, phases: int) -> bytes:
+    """Sums of weights in bins of `width` folded at `frequency`: for each of `rows` parts of the series `phases`
+    doubles."""
+
+def superpose(cells: NDArray[np.float64], phases: int, shifts: NDArray[np.int64]) -> bytes:
+    """For each row of `shifts` the sum of all rows of `cells`, of `phases` doubles each, moved right by its own number
+    round the ring. Raises ValueError without a phase."""
 
 class Watch:
     """Live interfaces whose streams are followed until `stop`."""

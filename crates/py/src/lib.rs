@@ -1,7 +1,7 @@
 //! The Python module `wiregauge._native`; the only crate that knows Python.
 //!
-//! Plans and summaries cross the border as JSON text and tables as files, so that Python holds no view into
-//! Rust memory and both sides can be tested alone. `python/wiregauge/_native.pyi` is the declaration Python
+//! Plans and summaries cross the border as JSON text, tables as files and arrays as copies, so that Python holds no view
+//! into Rust memory and both sides can be tested alone. `python/wiregauge/_native.pyi` is the declaration Python
 //! code is checked against; a test compares it with this module.
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -9,6 +9,7 @@
     warn(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)
 )]
 
+mod arrays;
 mod error;
 mod spooling;
 mod watching;
@@ -47,6 +48,8 @@ mod _native {
         observe_captures, process_run, read_quantity, replay_run, retrack, simulate_offsets, simulate_run,
         store_beside, stream_identities, take_captures, track_part, tsn_commands, version,
     };
+    #[pymodule_export]
+    use crate::arrays::{Counts, fold, harmonic_peaks, section_medians, superpose};
     #[pymodule_export]
     use crate::spooling::spool_observations;
     #[pymodule_export]

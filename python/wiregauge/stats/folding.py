@@ -14,6 +14,8 @@ import numpy as np
 from msgspec import Struct, field
 from numpy.typing import NDArray
 
+from wiregauge import _native
+
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
@@ -221,25 +223,22 @@ def _outstanding(weights: Floats, width: float) -> list[Candidate]:
         first, last = LEAST_CYCLES * harmonics, len(power) - 1
         if last - first < 8:
             break
-        j = np.arange(first, last)
-        added = np.zeros(len(j))
-        for k in range(1, harmonics + 1):
-            added += power[(k * j + harmonics // 2) >> (harmonics.bit_length() - 1)]
-        peaks = 1 + np.flatnonzero((added[1:-1] >= added[:-2]) & (added[1:-1] > added[2:]))
-        if not len(peaks):
+        at, summed = _native.harmonic_peaks(power, first, last, harmonics.bit_length() - 1)
+        ordinates, heights = np.frombuffer(at, dtype=np.int64), np.frombuffer(summed)
+        if not len(heights):
             continue
-        best = peaks[np.argpartition(added[peaks], -min(4, len(peaks)))[-4:]]
+        best = np.argpartition(heights, -min(4, len(heights)))[-4:]
         # In a comb of lines all multiples of the true frequency are equally strong: take the lowest. Lines
         # between two ordinates lose up to 60 % of their power, hence the second, lower threshold.
-        greatest = added[best].max()
-        lowest = {int(peaks[added[peaks] >= share * greatest][0]) for share in (0.7, 0.4)}
+        greatest = heights[best].max()
+        lowest = {int(np.argmax(heights >= share * greatest)) for share in (0.7, 0.4)}
         for peak in dict.fromkeys([*sorted(lowest), *best.tolist()]):
-            x = float(added[peak])
+            x = float(heights[peak])
             # Chernoff's bound of the tail of a sum of unit exponentials makes different sums comparable.
             score = x - harmonics - harmonics * np.log(x / harmonics) if x > harmonics else 0.0
             score *= 2.0 if peak in lowest else 1.0
             if score > 8:
-                frequency = float(j[peak]) / harmonics / span
+                frequency = float(ordinates[peak]) / harmonics / span
                 found.append(Candidate(float(score), frequency, 1 / harmonics / span, weights, width))
     return found
 
@@ -275,7 +274,7 @@ def _floor(power: Floats) -> Floats:
     if len(edges) > 2 and edges[-1] - edges[-2] < 24:
         del edges[-2]
     middles = [(a + b) / 2 for a, b in pairwise(edges)]
-    levels = [float(np.median(power[a:b])) / np.log(2) for a, b in pairwise(edges)]
+    levels = [median / np.log(2) for median in _native.section_medians(power, edges)]
     least = float(power.mean()) * 1e-6
     course: Floats = np.maximum(np.interp(np.arange(len(power)), middles, levels), least)
     return course
@@ -295,19 +294,13 @@ def fold(candidate: Candidate) -> Box:
     frequency, width = candidate.frequency, candidate.bin_width
     phases = int(np.clip(1 / frequency / width, 4, _PHASES))
     rows = 16
-    used = np.flatnonzero(candidate.weights)
-    weights = candidate.weights[used]
-    phase = ((used + 0.5) * width * frequency) % 1.0
-    row = used * rows // len(candidate.weights)
-    cell = row * phases + np.minimum((phase * phases).astype(np.int64), phases - 1)
-    folded = np.bincount(cell, weights, rows * phases).reshape(rows, phases)
-    folded -= folded.mean()
+    folded = np.frombuffer(_native.fold(candidate.weights, width, frequency, rows, phases)).reshape(rows, -1)
+    folded = folded - folded.mean()
     span = width * len(candidate.weights)
     most = 1.5 * candidate.error * span
     drifts = np.arange(-most, most + 1e-12, 1 / phases)
     shift = np.round(drifts[:, None] * ((np.arange(rows) + 0.5) / rows) * phases).astype(np.int64)
-    places = (np.arange(phases)[None, None, :] - shift[:, :, None]) % phases
-    profiles = folded[np.arange(rows)[None, :, None], places].sum(axis=1)
+    profiles = np.frombuffer(_native.superpose(folded, phases, shift)).reshape(-1, phases)
     ring = np.concatenate([np.zeros((len(drifts), 1)), np.cumsum(np.tile(profiles, 2), axis=1)], axis=1)
     best = (-np.inf, 0, 0, 1)
     for size in _sizes(phases):

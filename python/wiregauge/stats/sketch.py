@@ -26,6 +26,7 @@ from wiregauge.stats.quantiles import exact, rank
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 HALF = 512
 """Values in half a section whose mean is compared with that of the other half."""
@@ -235,8 +236,8 @@ def halves_of(stretch: Integers) -> Halves:
     return begins, begins + lengths // 2, begins + lengths
 
 
-def outlasts(values: Floats, halves: Halves) -> bool:
-    """Whether the correlation of values outlasts the sections of the series they come from.
+def outlasts(values: Floats | Flags, halves: Halves) -> bool:
+    """Whether the correlation of values, or of flags, outlasts the sections of the series they come from.
 
     The means of a section's halves correlate if the memory is as long as they are, however small its part in a single
     value: averaging removes the rest. Too few complete sections count as yes, since the sample's own effective size is
@@ -245,10 +246,14 @@ def outlasts(values: Floats, halves: Halves) -> bool:
     begins, middles, ends = halves
     if len(begins) < 4:
         return True
-    sums = np.zeros(len(values) + 1)
-    np.cumsum(values - values.mean(), out=sums[1:])
-    first = (sums[middles] - sums[begins]) / (middles - begins)
-    second = (sums[ends] - sums[middles]) / (ends - middles)
+    # What lies between a section and the next is summed, too, and left out; the last section may end the series.
+    edges = np.column_stack([begins, middles, ends]).ravel()
+    edges = edges[:-1] if edges[-1] == len(values) else edges
+    if values.dtype == np.bool_:
+        sums = np.add.reduceat(values, edges, dtype=np.int64)
+    else:
+        sums = np.add.reduceat(values - values.mean(), edges)
+    first, second = sums[::3] / (middles - begins), sums[1::3] / (ends - middles)
     if first.std() == 0 or second.std() == 0:
         return False
     return bool(np.corrcoef(first, second)[0, 1] > max(RESEMBLING, 2 / sqrt(len(begins))))

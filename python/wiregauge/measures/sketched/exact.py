@@ -199,6 +199,5 @@ def _worth(
     own = sampled.worth if sampled is not None else None
     worth = own if own is not None else (sample.n_effective or 1.0)
     if halves is not None:
-        beyond = (values > sketch.quantile(q)).astype(np.float64)
-        gain = 1.0 if sketches.outlasts(beyond, halves) else gain
+        gain = 1.0 if sketches.outlasts(values > sketch.quantile(q), halves) else gain
     return min(worth * gain, float(sketch.n))

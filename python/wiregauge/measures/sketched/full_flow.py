@@ -52,11 +52,12 @@ def read_wholes(
     cannot be read.
     """
     flows = [flow for flow in plan.flows if flow.id in one_in]
-    rows, path = directory.scan(plan.index), directory.sketches(plan.index)
+    moved = any(clocks.moved(flow) for flow in flows)
+    rows, path = directory.scan(plan.index, as_stored=not moved), directory.sketches(plan.index)
     if not flows or rows is None or path is None:
         return {}
     names = directory.plan.network.names
-    if any(clocks.moved(flow) for flow in flows):
+    if moved:
         by_clock = partial(corrected, flows=plan.flows, names=names, clocks=clocks)
         rows = rows.map_batches(by_clock, streamable=True)
     counted = directory.reading(plan.index, lambda: tally(rows, flows))

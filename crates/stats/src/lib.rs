@@ -1,0 +1,14 @@
+//! Loops over every value of a long series, each of which NumPy would take in many passes.
+//!
+//! Each adds in the order in which NumPy does, so a sum has the same last bit as one of NumPy's.
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    warn(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)
+)]
+
+mod folding;
+mod spectrum;
+
+pub use folding::{folded, superposed};
+pub use spectrum::{Peak, medians, peaks};
