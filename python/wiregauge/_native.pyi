@@ -103,6 +103,10 @@ class Counts:
         without values.
         """
 
+def first_places(among: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> bytes:
+    """For each of `wanted` the place of the first number of `among` that equals it, -1 where there is none, as bytes of
+    64-bit integers."""
+
 def harmonic_peaks(power: NDArray[np.float64], first: int, past: int, octaves: int) -> tuple[bytes, bytes]:
     """The local maxima of the sums of the first `2^octaves` harmonics of a power spectrum.
 

@@ -125,6 +125,22 @@ pub(crate) fn superpose<'py>(
     Ok(doubles(py, &py.detach(|| wg_stats::superposed(&cells, phases, &shifts))))
 }
 
+/// For each of `wanted` the place of the first number of `among` that equals it, -1 where there is none, as bytes of
+/// 64-bit integers.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 gives buffers by value")]
+pub(crate) fn first_places<'py>(
+    py: Python<'py>,
+    among: PyBuffer<u64>,
+    wanted: PyBuffer<u64>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let (among, wanted) = (copied(py, &among, None)?, copied(py, &wanted, None)?);
+    let found = py.detach(|| wg_stats::first_places(&among, &wanted));
+    let number = |place: Option<usize>| place.and_then(|place| i64::try_from(place).ok()).unwrap_or(-1);
+    let places = found.into_iter().flat_map(|place| number(place).to_ne_bytes());
+    Ok(PyBytes::new(py, &places.collect::<Vec<_>>()))
+}
+
 /// The elements of an array, of which `needed` are looked at.
 fn copied<T: Element>(py: Python<'_>, array: &PyBuffer<T>, needed: Option<Range<usize>>) -> PyResult<Vec<T>> {
     let elements = array.to_vec(py)?;

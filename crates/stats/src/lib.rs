@@ -1,6 +1,6 @@
 //! Loops over every value of a long series, each of which NumPy would take in many passes.
 //!
-//! Each adds in the order in which NumPy does, so a sum has the same last bit as one of NumPy's.
+//! What adds does so in the order of NumPy, so a sum has the same last bit as one of NumPy's.
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),
@@ -8,7 +8,9 @@
 )]
 
 mod folding;
+mod pairing;
 mod spectrum;
 
 pub use folding::{folded, superposed};
+pub use pairing::first_places;
 pub use spectrum::{Peak, medians, peaks};

@@ -17,19 +17,14 @@ pub struct Peak {
 /// the last is the maximum. `range` must end within `power`.
 pub fn peaks(power: &[f64], range: Range<usize>, octaves: u32) -> Vec<Peak> {
     let harmonics = 1_usize << octaves;
-    let summed = |ordinate: usize| {
-        (1..=harmonics).fold(0.0, |sum, k| sum + power[(k * ordinate + harmonics / 2) >> octaves])
-    };
-    let mut found = Vec::new();
-    let (mut before, mut here) = (f64::INFINITY, f64::INFINITY);
-    for (place, ordinate) in range.enumerate() {
-        let next = summed(ordinate);
-        if place >= 2 && here >= before && here > next {
-            found.push(Peak { ordinate: ordinate - 1, height: here });
+    let mut sums = vec![0.0; range.len()];
+    for k in 1..=harmonics {
+        for (sum, ordinate) in sums.iter_mut().zip(range.clone()) {
+            *sum += power[(k * ordinate + harmonics / 2) >> octaves];
         }
-        (before, here) = (here, next);
     }
-    found
+    let peaks = sums.windows(3).enumerate().filter(|(_, near)| near[1] >= near[0] && near[1] > near[2]);
+    peaks.map(|(place, near)| Peak { ordinate: range.start + place + 1, height: near[1] }).collect()
 }
 
 /// The medians of the sections of `values` from each of `edges` to the next; NaN for an empty section.

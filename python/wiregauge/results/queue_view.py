@@ -14,6 +14,7 @@ import polars as pl
 from msgspec import Struct, field
 from numpy.typing import NDArray
 
+from wiregauge import stats
 from wiregauge.measures.metrics.flow_plan import RunPlan
 from wiregauge.measures.metrics.hops import read_columns
 from wiregauge.measures.metrics.recorded import Recorded
@@ -75,10 +76,10 @@ def queues(directory: Recorded, plan: RunPlan) -> Queues:
         if table.is_empty():
             continue
         begin = int(table.select(pl.col("time").min()).item())
-        came = table.filter("came_in").select("key", came="time")
+        came = table.filter("came_in").select("key", "turn", came="time")
         here = came if before is None else pl.concat([before, came])
-        left = table.filter("went_out").select("key", "node", "port", "length", "time")
-        stays = left.join(here.unique("key", keep="first"), on="key", how="inner")
+        left = table.filter("went_out")
+        stays = _paired(here, left)
         unpaired += left.height - stays.height
         left_any |= bool(left.height)
         for (node, port), part in stays.partition_by("node", "port", as_dict=True).items():
@@ -103,6 +104,18 @@ def queues(directory: Recorded, plan: RunPlan) -> Queues:
     return Queues(tuple(shapes), unpaired) if left_any else Queues()
 
 
+def _paired(came: pl.DataFrame, left: pl.DataFrame) -> pl.DataFrame:
+    """The departures of which the first arrival of the frame is known, with when it `came`."""
+    parts = [left.with_columns(came=pl.lit(0, pl.Int64)).clear()]
+    for turn in left["turn"].unique().sort():
+        here, gone = (one.filter(pl.col("turn") == turn) for one in (came, left))
+        place = stats.first_places(here["key"].to_numpy(), gone["key"].to_numpy())
+        known = place >= 0
+        at = pl.Series("came", here["came"].to_numpy()[place[known]], pl.Int64)
+        parts.append(gone.filter(known).with_columns(at))
+    return pl.concat(parts)
+
+
 def _batches(directory: Recorded, plan: RunPlan) -> Iterator[pl.DataFrame]:
     """Records of switches in order of time; every batch is taken from `BATCH` records of the run."""
     path = directory.records(plan.index)
@@ -112,7 +125,8 @@ def _batches(directory: Recorded, plan: RunPlan) -> Iterator[pl.DataFrame]:
     point, reason = pl.col("point"), pl.col("reason")
     passing = (point == "switch-in") | (point == "switch-out") | (point == "drop")
     flags = {
-        "key": _key(max(switches)),
+        "key": _packed(flow=48, sequence=16, node=0),
+        "turn": _packed(returning=1, warm_up=0),
         "came_in": point == "switch-in",
         "went_out": point == "switch-out",
         "full": ((point == "drop") & (reason == "buffer-full")).fill_null(value=False),
@@ -130,18 +144,11 @@ def _batches(directory: Recorded, plan: RunPlan) -> Iterator[pl.DataFrame]:
         )
 
 
-def _key(most: int) -> pl.Expr:
-    """A key that tells a frame at a node from all others; `most` is the greatest number of a node."""
-    parts = ("flow", "sequence", "node", "returning", "warm_up")
-    if most >= 1 << 14:
-        return pl.struct(parts)
-    # The bits of all parts in one number, which is joined several times as fast.
-    places = (48, 16, 2, 1, 0)
-    each = [
-        pl.col(name).cast(pl.UInt64) * pl.lit(1 << place, pl.UInt64)
-        for name, place in zip(parts, places, strict=True)
-    ]
-    return pl.sum_horizontal(each)
+def _packed(**places: int) -> pl.Expr:
+    """Columns in one number, each from its bit on; `key` and `turn` tell a frame at a node from all others."""
+    return pl.sum_horizontal(
+        pl.col(name).cast(pl.UInt64) * pl.lit(1 << place, pl.UInt64) for name, place in places.items()
+    )
 
 
 class _Level:

@@ -31,6 +31,7 @@ from wiregauge.stats.moments import (
     standard_deviation,
 )
 from wiregauge.stats.offsets import Moved, OffsetTrack, offset_track
+from wiregauge.stats.pairing import first_places
 from wiregauge.stats.quantiles import (
     Rank,
     RankInterval,
@@ -151,6 +152,7 @@ __all__ = [
     "excursions",
     "fewest_for_interval",
     "find_modes",
+    "first_places",
     "flags_worth",
     "histogram",
     "largest_supported",
