@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from wiregauge import _native
+from wiregauge.stats.medians import median_of
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -82,11 +83,11 @@ def levelled(t: Floats, values: Floats) -> Levelled:
     order = np.argsort(t, kind="stable")
     at, value = t[order] - t[order[0]], values[order]
     rise = value - _course(at, value)
-    rise -= float(np.median(rise))
+    rise -= median_of(rise)
     span = float(at[-1])
     gaps = np.diff(at)
     gaps = gaps[gaps > 0]
-    spacing = float(np.median(gaps)) if len(gaps) else span
+    spacing = median_of(gaps) if len(gaps) else span
     scale = scale_of(rise)
     y = np.arcsinh(rise / scale)
     return Levelled(at, rise, y, scale, span, spacing, _coarse(at, y, span, spacing))
@@ -110,7 +111,7 @@ def scale_of(rise: Floats) -> float:
 def _course(t: Floats, values: Floats) -> Floats:
     pieces = 16
     if len(values) < 16 * pieces:
-        return np.full(len(values), np.median(values))
+        return np.full(len(values), median_of(values))
     size = len(values) // pieces
     middles = np.median(t[: size * pieces].reshape(pieces, size), axis=1)
     levels = np.median(values[: size * pieces].reshape(pieces, size), axis=1)
@@ -200,7 +201,7 @@ def _weights(total: Floats, count: Floats, top: Floats) -> list[Floats]:
     """The bins' means in units of their own noise, and indicators of the bins with the greatest values."""
     some = count > 0
     dense = np.where(some, total / np.sqrt(np.maximum(count, 1)), 0.0)
-    dense = np.where(some, np.clip(dense - np.median(dense[some]), -4, 8), 0.0)
+    dense = np.where(some, np.clip(dense - median_of(dense[some]), -4, 8), 0.0)
     made = [dense]
     sizes: set[int] = set()
     for share in _RARE:
@@ -259,7 +260,7 @@ def _common_gaps(weights: Floats, width: float) -> list[Candidate]:
     common = int(np.argmax(counts))
     if counts[common] < LEAST_CYCLES - 1:
         return []
-    period = float(np.median(gaps[place == common])) * width
+    period = median_of(gaps[place == common]) * width
     span = width * len(weights)
     error = max(width / period**2, 1 / max(_HARMONICS) / span)
     return [Candidate(4.0 * float(counts[common]), 1 / period, error, weights, width)]
@@ -336,7 +337,7 @@ def zoom(series: Levelled, box: Box) -> Box:
         cell = row * number + np.clip((after / size).astype(np.int64), 0, number - 1)
         total = np.bincount(cell, y[index], rows * number).astype(np.float64).reshape(rows, number)
         counts = np.bincount(cell, count[index], rows * number).astype(np.float64).reshape(rows, number)
-        level = np.median(y[index] / count[index])
+        level = median_of(y[index] / count[index])
         total = total - level * counts
         steps = int(np.clip(2 * reach / size, 2, 64))
         drifts = np.arange(-steps, steps + 1) * (2 * reach / steps)

@@ -14,6 +14,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from wiregauge.stats.folding import LEAST_CYCLES, Box, Floats, Levelled, zoom
+from wiregauge.stats.medians import median_of
 from wiregauge.stats.modes import as_wide_as_spacing, log_chance, log_chance_of
 
 _PRIMES = (2, 3, 5, 7, 11, 13)
@@ -115,14 +116,14 @@ def _turns(series: Levelled, box: Box, parts: int) -> tuple[Floats, float]:
     edge = np.searchsorted(t, begin)
     between = np.diff(held[edge]) - number.sum(axis=1)
     rest = (np.diff(sums[edge]) - total.sum(axis=1))[between > 0] / between[between > 0]
-    floor = series.scale * float(np.sinh(np.median(rest))) if len(rest) else 0.0
+    floor = series.scale * float(np.sinh(median_of(rest))) if len(rest) else 0.0
     level, error = np.full(parts, np.nan), 0.0
     for turn in range(parts):
         some = number[:, turn] > 0
         rise = series.scale * np.sinh(total[some, turn] / number[some, turn]) - floor
         if len(rise) >= LEAST_CYCLES - 1:
-            level[turn] = np.median(rise)
+            level[turn] = median_of(rise)
             # The standard error of a median of normal values is a quarter greater than that of their mean.
-            spread = 1.2533 * 1.4826 * float(np.median(np.abs(rise - level[turn])))
+            spread = 1.2533 * 1.4826 * median_of(np.abs(rise - level[turn]))
             error = max(error, spread * float(np.sqrt(2 / len(rise))))
     return level, error

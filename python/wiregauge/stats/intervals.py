@@ -43,17 +43,20 @@ class QuantileInterval(Struct, frozen=True):
     needed: int = 1
 
 
-def quantile_interval(values: Floats, ascending: Floats, q: float | Fraction) -> QuantileInterval:
+def quantile_interval(
+    values: Floats, ascending: Floats, q: float | Fraction, whole: Memory | None = None
+) -> QuantileInterval:
     """95 % interval of quantile `q` from one series; `values` in measured order, `ascending` the same sorted.
 
     The binomial order statistics (`quantile_ranks`) of a sample of the effective size, scaled to the ranks of the
     series. The effective size is that for the quantile: the indicator series "above it" may cluster more or less than
     the values. The interval is open above a percentile that the effective n does not support. There is none where the
-    series is too short for its own memory, or the effective size too small.
+    series is too short for its own memory, or the effective size too small. `whole` is the memory of the values, where
+    the caller has it.
     """
     at = quantile(ascending, q)
     known = flag_memory(values > at if upper(q) else values < at)
-    return interval_of(ascending, q, of_quantile(ascending, q, known, memory(values)))
+    return interval_of(ascending, q, of_quantile(ascending, q, known, whole or memory(values)))
 
 
 def is_clustered(known: Memory, q: float | Fraction) -> bool:

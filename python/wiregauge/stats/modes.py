@@ -32,6 +32,7 @@ from wiregauge.stats.folding import (
     scale_of,
     within,
 )
+from wiregauge.stats.medians import median_of
 from wiregauge.stats.moments import student_t
 
 FALSE_MODE = 0.01
@@ -144,7 +145,7 @@ def _judged(series: Levelled, box: Box) -> float:
     hit, held = chance
     cycles = len(held)
     best = 0.0
-    middle = float(np.median(held))
+    middle = median_of(held)
     # At most a quarter: in a cycle that only rises or falls the middle window is also the middle in rank.
     for rank in sorted({1, int(middle / 64), int(middle / 16), int(middle / 4)} - {0}):
         share = float(np.mean(np.minimum(rank / held, 1.0)))
@@ -229,9 +230,9 @@ def fit(series: Levelled, box: Box, log_p: float, origin: float) -> tuple[Mode |
     core = (after >= reach) & (after < reach + duration)
     if not core.any() or core.all():
         return None, _mask(series, box, duration, 0.0)
-    level = float(np.median(rise[~core]))
+    level = median_of(rise[~core])
     rise = rise - level
-    height = float(np.median(rise[core]))
+    height = median_of(rise[core])
     if height <= 0:
         return None, _mask(series, box, duration, 0.0)
     beside, _ = _levels(rise, after, cycle, reach, duration, 0.0)
@@ -245,28 +246,28 @@ def fit(series: Levelled, box: Box, log_p: float, origin: float) -> tuple[Mode |
     at, onset, end, low, inside, peak = (np.array(column) for column in zip(*bands, strict=True))
     middle = (onset + end) / 2
     # Bands taken for noise, or noise for bands, lie anywhere in the zone: they are left out of the fit.
-    usual = float(np.median(middle))
-    spread = 1.4826 * float(np.median(np.abs(middle - usual)))
+    usual = median_of(middle)
+    spread = 1.4826 * median_of(np.abs(middle - usual))
     true = np.abs(middle - usual) <= max(4 * spread, duration / 2, series.spacing)
     slope, slope_low, slope_high = _slope(at[true], middle[true])
     # An onset is seen only at the next value: that error is bounded, and averaging need not reduce it.
     number = float(np.ptp(at[true])) or 1.0
     grain = 1.5 * series.spacing / number if len(index) < 40 * len(bands) else 0.0
     residual = middle[true] - slope * at[true]
-    jitter = 1.4826 * float(np.median(np.abs(residual - np.median(residual))))
+    jitter = 1.4826 * median_of(np.abs(residual - median_of(residual)))
     lengths = _mean((end - onset)[true], series.spacing)
     # Fitted edges follow the noise upwards, so the height is taken in the common window without its ends.
     ends = min(2 * jitter + series.spacing / 2, 0.4 * lengths.value)
-    common = _levels(rise, after, cycle, float(np.median(residual)) - lengths.value / 2, lengths.value, ends)
+    common = _levels(rise, after, cycle, median_of(residual) - lengths.value / 2, lengths.value, ends)
     shared = len(common[0]) >= 0.7 * len(np.unique(cycle)) and jitter < 0.25 * lengths.value
     heights = _mean(common[1] - common[0] if shared else (inside - low)[true], 0.0)
-    onset_at = float(np.median(residual)) - lengths.value / 2
+    onset_at = median_of(residual) - lengths.value / 2
     lengths, heights = _with_skirts(
         (rise, after - slope * cycle, cycle), onset_at, lengths, heights, series.spacing
     )
     new = period + slope
     start = begin + onset_at
-    least = level + float(np.median(common[0] if shared else low[true])) + heights.value / 2
+    least = level + median_of(common[0] if shared else low[true]) + heights.value / 2
     bands_seen = _risen(series, Box(new, start, lengths.value), jitter, least)
     mode = Mode(
         period=Bounded(new, period + slope_low - grain, period + slope_high + grain),
@@ -302,7 +303,7 @@ def _with_skirts(
     beside = rise[(after < onset - lengths.value / 2) | (after >= end + lengths.value / 2)]
     if len(beside) < _LEAST_BESIDE:
         return lengths, heights
-    level = float(np.median(beside))
+    level = median_of(beside)
     clear = max(float(np.quantile(beside, _SKIRT_ABOVE)), level + _SKIRT_SHARE * heights.value)
     before = _skirt(rise, onset - after, clear, spacing)
     behind = _skirt(rise, after - end, clear, spacing)
@@ -321,7 +322,7 @@ def _skirt(rise: Floats, away: Floats, clear: float, spacing: float) -> float:
     """The distance from an edge over which the median of all cycles stays above `clear`, in steps of the spacing."""
     for step in range(_MOST_SKIRT):
         here = rise[(away > step * spacing) & (away <= (step + 1) * spacing)]
-        if not len(here) or float(np.median(here)) <= clear:
+        if not len(here) or median_of(here) <= clear:
             return step * spacing
     return _MOST_SKIRT * spacing
 
@@ -387,8 +388,8 @@ def _edges(
                 float(np.mean(cycle[part])),
                 float(before),
                 float(behind),
-                float(np.median(outside)),
-                float(np.median(r[first:last])),
+                median_of(outside),
+                median_of(r[first:last]),
                 float(r[first:last].max()),
             )
         )

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from wiregauge import stats
 from wiregauge.measures.definitions import QUANTILES
+from wiregauge.stats.memory import memory
 
 __all__ = ["Percentile", "needed_for", "percentiles", "unsupported"]
 
@@ -49,6 +50,7 @@ def percentiles(
     """
     n = len(ascending)
     each = [np.sort(values) for values in runs] if len(runs) > 1 else []
+    whole = memory(runs[0]) if len(runs) == 1 else None
     found = {}
     for name, q in quantiles.items():
         needed = needed_for(q)
@@ -58,7 +60,7 @@ def percentiles(
         interval = (
             stats.repeated_quantile_interval(each, ascending, q)
             if each
-            else stats.quantile_interval(runs[0], ascending, q)
+            else stats.quantile_interval(runs[0], ascending, q, whole)
         )
         found[name] = Percentile(
             q,

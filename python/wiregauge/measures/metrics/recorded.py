@@ -58,6 +58,7 @@ _COLUMNS: dict[str, pl.DataType] = {
     "drop_reason": pl.String(),
     **{name: pl.Int64() for name in WIRE_TIMES},
 }
+_WIDENED = [pl.col(name).cast(kind) for name, kind in _COLUMNS.items()]
 _ORDER = (pl.col("flow"), pl.col("to"), pl.col("warm_up").not_(), pl.col("life"), pl.col("sequence"))
 TABLE_SCHEMAS: Final = {"records": "1", "messages": "3", "passages": "1", "sketches": "1"}
 """Schema versions of tables, as their files state them."""
@@ -183,7 +184,7 @@ class Recorded(Struct, frozen=True):
         For a run with more than `most` rows a sample in whole stretches, numbered by `stretch`. Raises
         RunDirectoryError for a damaged file or one of another schema.
         """
-        rows = self.scan(index)
+        rows = self.scan(index, as_stored=True)
         if rows is None:
             return None
 
@@ -193,12 +194,14 @@ class Recorded(Struct, frozen=True):
         def read() -> pl.DataFrame:
             one_in = self.sampled(index)
             if one_in:
-                sample = rows.filter(sampling.chosen(one_in)).with_columns(sampling.stretches(one_in))
-                table = sample.collect(engine="streaming")
+                # What is left out need not be widened.
+                sample = rows.filter(sampling.chosen(one_in)).select(_WIDENED)
+                table = sample.with_columns(sampling.stretches(one_in)).collect(engine="streaming")
             else:
-                table = rows.with_columns(stretch=pl.lit(0, pl.Int64)).collect()
+                table = rows.select(_WIDENED).with_columns(stretch=pl.lit(0, pl.Int64)).collect()
             # Not `sort`: it needs half a gigabyte besides the table.
-            return table[table.select(pl.arg_sort_by(_ORDER)).to_series()]
+            order = table.select(pl.arg_sort_by(_ORDER)).to_series()
+            return table if order.is_sorted() else table[order]
 
         return self.reading(index, read)
 
@@ -235,9 +238,7 @@ class Recorded(Struct, frozen=True):
             raise RunDirectoryError(
                 f"{path}: column {missing[0]} is missing; `wiregauge track` makes it again"
             )
-        if as_stored:
-            return frame
-        return frame.select(pl.col(name).cast(kind) for name, kind in _COLUMNS.items())
+        return frame if as_stored else frame.select(_WIDENED)
 
 
 def _reading(path: Path, read: Callable[[], T]) -> T:

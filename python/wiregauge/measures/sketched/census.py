@@ -62,7 +62,9 @@ class Census(Struct):
     def take(self, rows: pl.DataFrame) -> None:
         """Messages of the measured part, in the order of their numbers."""
         final = "back_rx_app" if self.flow.relayed else "rx_app"
-        self.arrivals.take_rows(rows.filter(~pl.col("outcome").is_in(LOST_OUTCOMES)), final)
+        # Only what is asked for is filtered: most messages arrive, and all columns of them would be copied.
+        asked = rows.select("outcome", "sequence", *({"life"} & set(rows.columns)), final)
+        self.arrivals.take_rows(asked.filter(~pl.col("outcome").is_in(LOST_OUTCOMES)), final)
         self._count(rows)
         if self.recount is not None:
             self.recount.take(rows)

@@ -15,7 +15,7 @@ from wiregauge.measures.metrics.clocks import RunClocks, corrected
 from wiregauge.measures.metrics.flow_plan import FlowPlan, LimitPlan, RunPlan
 from wiregauge.measures.metrics.hops import read_columns
 from wiregauge.measures.metrics.pairs import distribution_of
-from wiregauge.measures.metrics.recorded import Recorded
+from wiregauge.measures.metrics.recorded import TIMES, WIRE_TIMES, Recorded
 from wiregauge.measures.metrics.series import differences
 from wiregauge.measures.metrics.service import Conformity, conformity_of
 from wiregauge.measures.metrics.tally import Tally, tally
@@ -26,6 +26,8 @@ from wiregauge.stats.sketch import Sketch
 
 __all__ = ["PS", "Whole", "read_wholes"]
 
+_COUNTED = ("flow", "to", "life", "sequence", "warm_up", "outcome", *TIMES, *WIRE_TIMES)
+"""Columns from which the figures of single messages follow."""
 _OF_CONTRACTS = ("tx_wire", "tx_wire_b", "rx_wire", "rx_wire_b")
 
 
@@ -92,7 +94,7 @@ def _census(
         found[flow.id, flow.receiver] = Census(flow, shift, _marks(flow, limits), recount=recount)
 
     def read(wanted: pl.Expr, place: int) -> pl.DataFrame:
-        return rows.slice(place, BATCH).filter(wanted).collect()
+        return rows.select(_COUNTED).slice(place, BATCH).filter(wanted).collect()
 
     census(found, rows.select(pl.len()).collect(engine="streaming").item(), read)
     return found
