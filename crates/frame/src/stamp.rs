@@ -1,8 +1,10 @@
 //! Test packets of STAMP (RFC 8762, with the session identifier of RFC 8972), and those of TWAMP in its
 //! unauthenticated mode (RFC 5357, clauses 4.1.2 and 4.2.1), which have the same fields at the same places.
 //!
-//! Octets behind the fields are padding or TLVs (RFC 8972) and are not parsed. In the authenticated mode a packet ends
+//! Octets behind the fields are padding, or TLVs ([`tlv`]). In the authenticated mode a packet ends
 //! with a keyed hash of the octets before it; this module says where it lies and computes none.
+
+pub mod tlv;
 
 use crate::bytes::{put, put_u16, u16_at, u32_at, u64_at};
 

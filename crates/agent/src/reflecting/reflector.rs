@@ -1,12 +1,13 @@
 //! A reflector for senders of other makers: stateful, which numbers its answers itself, or stateless.
 //!
-//! An answer is as long as the packet that asked for it, and carries its padding unchanged: a TLV (RFC 8972) comes back
-//! with the U flag its sender set, which says that nobody here recognised it.
+//! An answer is as long as the packet that asked for it, and carries its padding unchanged. TLVs (RFC 8972) are answered
+//! where packets are not authenticated; where they are, a TLV needs a hash of its own and comes back as it was, with the
+//! U flag its sender set, which says that nobody here recognised it.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
 
-use wg_frame::stamp::{Answer, Format, Request};
+use wg_frame::stamp::{Answer, Format, Mode, Request, tlv};
 use wg_net::{NetError, Socket, Wake, clock};
 
 use super::allowed::{Allowed, FORGOTTEN_NS, MOST, Refusal};
@@ -42,6 +43,8 @@ pub struct Arrival {
     pub at_ns: i64,
     /// Its TTL.
     pub ttl: u8,
+    /// Its traffic class: DSCP and ECN.
+    pub traffic_class: u8,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -81,8 +84,8 @@ impl Reflector {
         &self.account
     }
 
-    /// Makes the answer of `packet` in its place; timestamps are in the format that it has. `now` is a clock that
-    /// never goes back, and `realtime` is read last.
+    /// Makes the answer of `packet` in its place, and returns the traffic class to send it with; timestamps are in the
+    /// format that it has. `now` is a clock that never goes back, and `realtime` is read last.
     ///
     /// # Errors
     /// It must not be answered; counted.
@@ -92,10 +95,10 @@ impl Reflector {
         arrival: Arrival,
         now: i64,
         realtime: impl FnOnce() -> i64,
-    ) -> Result<(), Refusal> {
+    ) -> Result<u8, Refusal> {
         let made = self.made(packet, arrival, now, realtime);
         match made {
-            Ok(()) => self.account.answered += 1,
+            Ok(_) => self.account.answered += 1,
             Err(refusal) => *self.account.refused.entry(refusal).or_default() += 1,
         }
         made
@@ -107,7 +110,7 @@ impl Reflector {
         arrival: Arrival,
         now: i64,
         realtime: impl FnOnce() -> i64,
-    ) -> Result<(), Refusal> {
+    ) -> Result<u8, Refusal> {
         self.allowed.admit(arrival.source, now)?;
         let mode = self.authentication.mode();
         let request = Request::parse(packet, mode).map_err(|_| Refusal::TooShort)?;
@@ -124,6 +127,8 @@ impl Reflector {
             Format::Ptp => &mut self.ptp,
         };
         time.refresh();
+        let behind = packet.get_mut(mode.packet_len()..).filter(|_| mode == Mode::Open);
+        let asked_class = behind.and_then(|octets| tlv::reflect(octets, arrival.traffic_class));
         let answer = Answer {
             sequence,
             error: time.error(),
@@ -134,7 +139,7 @@ impl Reflector {
         };
         answer.emit(packet, mode).map_err(|_| Refusal::TooShort)?;
         self.authentication.seal(packet);
-        Ok(())
+        Ok(asked_class.unwrap_or(arrival.traffic_class))
     }
 
     /// The next number of a session.
@@ -179,12 +184,10 @@ pub fn serve(mut socket: Socket, reflector: &mut Reflector, wake: &Wake) -> Resu
         while let Some(got) = socket.receive(&mut buffer, false).map_err(failed)? {
             let at_ns = got.timestamp.unwrap_or_else(clock::realtime).get();
             let (Some(source), Some(packet)) = (got.source, buffer.get_mut(..got.len)) else { continue };
-            let arrival = Arrival { source, at_ns, ttl: got.ttl.unwrap_or(0) };
+            let traffic_class = got.traffic_class.unwrap_or(0);
+            let arrival = Arrival { source, at_ns, ttl: got.ttl.unwrap_or(0), traffic_class };
             let made = reflector.answer(packet, arrival, clock::monotonic(), || clock::realtime().get());
-            if made.is_err() {
-                continue;
-            }
-            let asked_class = got.traffic_class.unwrap_or(0);
+            let Ok(asked_class) = made else { continue };
             if asked_class != class {
                 socket.set_traffic_class(asked_class)?;
                 class = asked_class;
@@ -200,7 +203,7 @@ pub fn serve(mut socket: Socket, reflector: &mut Reflector, wake: &Wake) -> Resu
 mod tests {
     use super::*;
     use std::net::Ipv4Addr;
-    use wg_frame::stamp::{ErrorEstimate, Mode, Timestamp};
+    use wg_frame::stamp::{ErrorEstimate, Timestamp};
 
     const SENDER: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 5_000);
     const NOW: i64 = 1_767_225_600_000_000_000;
@@ -211,6 +214,7 @@ mod tests {
     }
 
     fn packet(sequence: u32, session: u16, authentication: &Authentication, len: usize) -> Vec<u8> {
+        // No sender of TLVs sets these flags: it is padding.
         let mut packet = vec![0xAB; len];
         let error = ErrorEstimate::new(true, Format::Ptp, 1_000);
         let request = Request { sequence, timestamp: Timestamp(u64::from(sequence) + 99), error, session };
@@ -224,8 +228,9 @@ mod tests {
         packet: &mut [u8],
         source: SocketAddrV4,
         now: i64,
-    ) -> Result<(), Refusal> {
-        reflector.answer(packet, Arrival { source, at_ns: NOW, ttl: 61 }, now, || NOW + 7_000)
+    ) -> Result<u8, Refusal> {
+        let arrival = Arrival { source, at_ns: NOW, ttl: 61, traffic_class: 0xB9 };
+        reflector.answer(packet, arrival, now, || NOW + 7_000)
     }
 
     #[test]
@@ -244,6 +249,33 @@ mod tests {
             assert_eq!(times[1].zip(times[0]).map(|(sent, received)| sent - received), Some(7_000));
             assert!(octets[mode.packet_len()..].iter().all(|byte| *byte == 0xAB), "padding comes back");
         }
+    }
+
+    #[test]
+    fn tlvs_are_answered_and_one_may_ask_for_a_class() {
+        let mut reflector = reflector(Authentication::NONE, true);
+        // Padding; a class of service that asks for EF (46); a type that nobody knows; one longer than the packet.
+        let tlvs = [
+            &[0xC0, 1, 0, 2, 7, 7][..],
+            &[0x80, 4, 0, 4, 46 << 2, 0, 0, 0],
+            &[0x80, 200, 0, 1, 9],
+            &[0x80, 1, 0, 50, 3],
+        ]
+        .concat();
+        let mut octets = packet(0, 0, &Authentication::NONE, 44 + tlvs.len());
+        octets[44..].copy_from_slice(&tlvs);
+        assert_eq!(ask(&mut reflector, &mut octets, SENDER, 0), Ok(46 << 2));
+        let answered = [
+            &[0, 1, 0, 2, 7, 7][..],
+            // DSCP 46 asked for; 46 and ECN 1 received.
+            &[0, 4, 0, 4, 46 << 2 | 0b10, 0b1110_0100, 0, 0],
+            &[0x80, 200, 0, 1, 9],
+            &[0x40, 1, 0, 50, 3],
+        ]
+        .concat();
+        assert_eq!(octets[44..], answered);
+        let mut plain = packet(1, 0, &Authentication::NONE, 60);
+        assert_eq!(ask(&mut reflector, &mut plain, SENDER, 0), Ok(0xB9), "the class of the packet");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 use serde::Serialize;
-use wg_frame::stamp::{Answer, Format, Request, Timestamp};
+use wg_frame::stamp::{Answer, Format, Request, Timestamp, tlv};
 use wg_net::{NetError, SendFailure, Socket, TransmitTimestamp, clock};
 
 use super::authentication::Authentication;
@@ -16,12 +16,6 @@ pub const TTL: u8 = 255;
 const TELL_NS: i64 = 200_000_000;
 /// Time that the kernel takes to switch timestamping on, generously.
 const SETTLE: std::time::Duration = std::time::Duration::from_millis(20);
-/// Type of the TLV for padding, and the flags of a TLV whose sender asks whether it is recognised (RFC 8972, clauses 4
-/// and 4.1).
-const EXTRA_PADDING: u8 = 1;
-const UNRECOGNISED: u8 = 0x80;
-/// Length of the head of a TLV.
-pub const TLV_HEAD: usize = 4;
 
 /// What is sent.
 #[derive(Clone, Debug)]
@@ -169,13 +163,13 @@ pub fn run(order: Order, tell: impl FnMut(&Batch) -> bool) -> Result<Summary, Ne
 fn padded(order: &Order) -> Vec<u8> {
     let fields = order.authentication.mode().packet_len();
     let mut packet = vec![0; order.payload.max(fields)];
-    let value = packet.len().saturating_sub(fields + TLV_HEAD);
+    let value = packet.len().saturating_sub(fields + tlv::HEAD_LEN);
     if order.padding_is_tlv
         && let Ok(length) = u16::try_from(value)
-        && let Some(head) = packet.get_mut(fields..fields + TLV_HEAD)
+        && let Some(head) = packet.get_mut(fields..fields + tlv::HEAD_LEN)
     {
         let [high, low] = length.to_be_bytes();
-        head.copy_from_slice(&[UNRECOGNISED, EXTRA_PADDING, high, low]);
+        head.copy_from_slice(&[tlv::UNRECOGNISED, tlv::EXTRA_PADDING, high, low]);
     }
     packet
 }

@@ -1,10 +1,11 @@
 //! Fuzz body: a test packet of STAMP or TWAMP.
 
-use wg_frame::stamp::{Answer, ErrorEstimate, Format, HASH_LEN, Mode, Request, Timestamp};
+use wg_frame::stamp::{Answer, ErrorEstimate, Format, HASH_LEN, Mode, Request, Timestamp, tlv};
 
 /// A test packet: what is read is written and read again as it was, at its length and no other; times and error
-/// estimates are read as they were written.
+/// estimates are read as they were written; of TLVs only flags and classes of service are written.
 pub(crate) fn body(data: &[u8]) {
+    reflected(data);
     for mode in [Mode::Open, Mode::Authenticated] {
         let (shortest, shortest_answer) = if mode == Mode::Open { (41, 38) } else { (112, 112) };
         assert_eq!(Request::parse(data, mode).is_ok(), data.len() >= shortest);
@@ -25,6 +26,32 @@ pub(crate) fn body(data: &[u8]) {
             times(&answer);
         }
     }
+}
+
+fn reflected(data: &[u8]) {
+    let mut answered = data.to_vec();
+    let asked = tlv::reflect(&mut answered, 0xB9);
+    if data.first().is_none_or(|flags| flags & 0xBF != tlv::UNRECOGNISED) {
+        assert_eq!((answered.as_slice(), asked), (data, None), "padding stays as it is");
+        return;
+    }
+    let (mut at, mut last) = (0, None);
+    while let Some(head) = data.get(at..at + tlv::HEAD_LEN) {
+        let (kind, len) = (head[1], usize::from(u16::from_be_bytes([head[2], head[3]])));
+        let value = at + tlv::HEAD_LEN..at + tlv::HEAD_LEN + len;
+        assert_eq!(answered[at + 1..value.start], data[at + 1..value.start], "type and length");
+        if answered[at] & tlv::MALFORMED != 0 {
+            assert_eq!(answered[value.start..], data[value.start..], "nothing behind it is read");
+            break;
+        }
+        if kind == tlv::CLASS_OF_SERVICE {
+            last = Some(data[value.start] & 0xFC);
+        } else {
+            assert_eq!(answered[value.clone()], data[value.clone()]);
+        }
+        at = value.end;
+    }
+    assert_eq!(asked, last);
 }
 
 fn untouched(copy: &[u8], mode: Mode) {
