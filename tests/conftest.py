@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -95,6 +95,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def thorough(request: pytest.FixtureRequest) -> bool:
     """Whether campaigns run in full."""
     return bool(request.config.option.thorough)
+
+
+@pytest.fixture(scope="module")
+def unreported() -> Iterator[None]:
+    """Commands write no page of a run: half of the time of `run`, for files that look at no page."""
+    from wiregauge import report
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(report, "write", lambda directory, judgement: directory / "report.html")
+        yield
 
 
 def _refused(reason: str) -> str | None:

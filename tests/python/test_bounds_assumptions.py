@@ -13,6 +13,8 @@ from wiregauge import runner
 from wiregauge.cli import app
 from wiregauge.plan.planted import ASSUMPTIONS
 
+pytestmark = pytest.mark.usefixtures("unreported")
+
 FAULTS = Path(__file__).resolve().parents[1] / "faults"
 
 PLAIN = """<test xmlns="urn:wiregauge:test:2" name="planted" seed="1">

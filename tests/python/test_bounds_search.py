@@ -22,6 +22,8 @@ from wiregauge.config import TestError, load
 from wiregauge.plan import as_json
 from wiregauge.plan.network import EndSystem
 
+pytestmark = pytest.mark.usefixtures("unreported")
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 LINE = 100_000_000
 FRAME = 1e-6 * (1400 + 66) * 8 / 100

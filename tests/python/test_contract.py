@@ -19,6 +19,8 @@ from wiregauge.contracts import ContractError, judge, learnt, read_contract
 from wiregauge.streams import Observed, observe
 from wiregauge.streams.observed import schema_path
 
+pytestmark = pytest.mark.usefixtures("unreported")
+
 CSV = "id,bag,lmax,networks\n16,8ms,200B,A\n"
 
 

@@ -30,6 +30,8 @@ from wiregauge.measures.definitions import COUNTS, QUANTILES
 from wiregauge.measures.metrics.recorded import open_recorded
 from wiregauge.results import judge, show_json
 
+pytestmark = pytest.mark.usefixtures("unreported")
+
 ROOT = Path(__file__).resolve().parents[2]
 LIMITS = (
     {"flow": 10, "measure": "latency.p99", "bound": "at-most", "value": 1e9, "written": "1s", "line": 7},

@@ -38,6 +38,8 @@ from wiregauge.plan import Campaign, host_commands
 from wiregauge.runner import BeyondBenchError, bench_named
 from wiregauge.runner.benches.capabilities import beyond_hosts, beyond_namespaces
 
+pytestmark = pytest.mark.usefixtures("unreported")
+
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "lab" / "host_tsn.xml"
 ANSWERS_OF_THE_KERNEL = (

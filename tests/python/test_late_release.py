@@ -26,6 +26,8 @@ from wiregauge.measures.metrics.flow_plan import LimitPlan
 from wiregauge.measures.metrics.judgement import FlowResult, LimitResult, RunResult
 from wiregauge.measures.run_measures import OfRun
 
+pytestmark = pytest.mark.usefixtures("unreported")
+
 DEADLINE_NS = 35_000
 TEXT = STAR.replace('deadline="1ms"', f'deadline="{DEADLINE_NS // 1000}us"').replace("1000", "3000")
 NAMES = [str(name) for name in limit_names().names() if DEFINITIONS[name.measure].needs != "run"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -44,10 +45,10 @@ def rust_strings(text: str) -> Iterator[str]:
 
 def python_strings(path: Path) -> Iterator[str]:
     """String literals but docstrings, with `X` for what is put in at run time."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    passed = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    passed |= {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    passed = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    passed |= {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in nodes:
         if isinstance(node, ast.JoinedStr):
             parts = (str(part.value) if isinstance(part, ast.Constant) else PLACE for part in node.values)
             yield "".join(parts)
@@ -55,8 +56,13 @@ def python_strings(path: Path) -> Iterator[str]:
             yield node.value
 
 
-def messages() -> Iterator[tuple[str, str]]:
-    """Where, and the text; markup and regular expressions are no messages."""
+@cache
+def messages() -> tuple[tuple[str, str], ...]:
+    """Where, and the text; of markup and regular expressions too, which are no messages."""
+    return tuple(_messages())
+
+
+def _messages() -> Iterator[tuple[str, str]]:
     for path in sorted(PACKAGE.rglob("*.py")):
         for text in python_strings(path):
             yield path.relative_to(ROOT).as_posix(), text
@@ -75,6 +81,7 @@ def is_open(value: str) -> bool:
     return any(mark in value for mark in ("{", "…", "X")) or value.isupper()
 
 
+@cache
 def types_of_attributes() -> dict[str, set[str]]:
     """The types of every attribute name, over all elements."""
     found: dict[str, set[str]] = {}

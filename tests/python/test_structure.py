@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -77,15 +78,29 @@ def crate_dependencies(name: str) -> set[str]:
 def imports(path: Path) -> set[str]:
     """Every module the file imports, wherever in it; relative imports resolved."""
     package = path.relative_to(ROOT / "python").with_suffix("").parts[:-1]
-    return imports_of(path.read_text(encoding="utf-8"), package)
+    return named_by(import_statements(path), package)
+
+
+@cache
+def import_statements(path: Path) -> list[ast.Import | ast.ImportFrom]:
+    """Those of a file, which many tests look at: it is read once."""
+    return statements_of(path.read_text(encoding="utf-8"))
+
+
+def statements_of(source: str) -> list[ast.Import | ast.ImportFrom]:
+    return [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Import | ast.ImportFrom)]
 
 
 def imports_of(source: str, package: tuple[str, ...]) -> set[str]:
+    return named_by(statements_of(source), package)
+
+
+def named_by(statements: list[ast.Import | ast.ImportFrom], package: tuple[str, ...]) -> set[str]:
     found: set[str] = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in statements:
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
+        else:
             base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
             module = ".".join(part for part in (base, node.module or "") if part)
             found.add(module)
@@ -315,7 +330,7 @@ def test_no_two_files_need_each_other() -> None:
 def named_modules(path: Path) -> set[str]:
     """What the file imports, and the names it takes from there: one of them may be a module."""
     found = imports(path)
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in import_statements(path):
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
             found |= {f"{node.module}.{alias.name}" for alias in node.names}
     return found

@@ -18,6 +18,8 @@ from wiregauge.records import traits_of
 from wiregauge.records.gaps import gaps_of
 from wiregauge.records.reported import read_entries
 
+pytestmark = pytest.mark.usefixtures("unreported")
+
 TEST = """<test xmlns="urn:wiregauge:test:2" name="torn" seed="3">
   <network>
     <end-system name="a"/> <end-system name="b"/> <switch name="s"/>
