@@ -126,6 +126,12 @@ def superpose(cells: NDArray[np.float64], phases: int, shifts: NDArray[np.int64]
     """For each row of `shifts` the sum of all rows of `cells`, of `phases` doubles each, moved right by its own number
     round the ring. Raises ValueError without a phase."""
 
+def taut_string(x: NDArray[np.float64], y: NDArray[np.float64], band: float) -> tuple[bytes, bytes]:
+    """The knots of the shortest line from the first of some points to the last that stays within `band` of the others.
+
+    Their abscissae and ordinates, as bytes of doubles. Raises ValueError where the points have not as many of both.
+    """
+
 class Watch:
     """Live interfaces whose streams are followed until `stop`."""
 

@@ -141,6 +141,26 @@ pub(crate) fn first_places<'py>(
     Ok(PyBytes::new(py, &places.collect::<Vec<_>>()))
 }
 
+/// The knots of the shortest line from the first of some points to the last that stays within `band` of those between:
+/// their abscissae and ordinates, as bytes. Raises ValueError where the points have not as many of both.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "PyO3 gives buffers by value")]
+pub(crate) fn taut_string<'py>(
+    py: Python<'py>,
+    x: PyBuffer<f64>,
+    y: PyBuffer<f64>,
+    band: f64,
+) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
+    let (x, y) = (copied(py, &x, None)?, copied(py, &y, None)?);
+    if x.len() != y.len() {
+        return Err(PyValueError::new_err(format!("{} abscissae, and {} ordinates", x.len(), y.len())));
+    }
+    let points: Vec<wg_stats::Knot> = x.into_iter().zip(y).collect();
+    let (edges, heights): (Vec<f64>, Vec<f64>) =
+        py.detach(|| wg_stats::taut(&points, band)).into_iter().unzip();
+    Ok((doubles(py, &edges), doubles(py, &heights)))
+}
+
 /// The elements of an array, of which `needed` are looked at.
 fn copied<T: Element>(py: Python<'_>, array: &PyBuffer<T>, needed: Option<Range<usize>>) -> PyResult<Vec<T>> {
     let elements = array.to_vec(py)?;

@@ -49,7 +49,9 @@ mod _native {
         store_beside, stream_identities, take_captures, track_part, tsn_commands, version,
     };
     #[pymodule_export]
-    use crate::arrays::{Counts, first_places, fold, harmonic_peaks, section_medians, superpose};
+    use crate::arrays::{
+        Counts, first_places, fold, harmonic_peaks, section_medians, superpose, taut_string,
+    };
     #[pymodule_export]
     use crate::spooling::spool_observations;
     #[pymodule_export]

@@ -10,7 +10,9 @@
 mod folding;
 mod pairing;
 mod spectrum;
+mod strings;
 
 pub use folding::{folded, superposed};
 pub use pairing::first_places;
 pub use spectrum::{Peak, medians, peaks};
+pub use strings::{Knot, taut};

@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 from msgspec import Struct
 
+from wiregauge import _native
 from wiregauge.stats.dependence import effective_n
 from wiregauge.stats.moments import Floats
 from wiregauge.stats.ranks import average_ranks
@@ -142,56 +143,9 @@ def _empirical(ascending: Floats, step: float) -> tuple[Floats, Floats]:
 
 
 def taut_string(x: Floats, share: Floats, band: float) -> tuple[Floats, Floats]:
-    """Knots and slopes of the shortest line from (x_0, 0) to (x_n, 1) that stays within `band` of `share` at every x.
-
-    The funnel algorithm: the lower hull of the upper border and the upper hull of the lower border grow from the last
-    knot until they cross.
-    """
-    low, high = (share - band).tolist(), (share + band).tolist()
-    low[0] = high[0] = float(share[0])
-    low[-1] = high[-1] = float(share[-1])
-    at = x.tolist()
-    knots: list[tuple[float, float]] = [(at[0], low[0])]
-    apex = (at[0], low[0])
-    upper: list[tuple[float, float]] = [apex]
-    lower: list[tuple[float, float]] = [apex]
-
-    def slope(a: tuple[float, float], b: tuple[float, float]) -> float:
-        return (b[1] - a[1]) / (b[0] - a[0])
-
-    for place in range(1, len(at)):
-        top, bottom = (at[place], high[place]), (at[place], low[place])
-        # Upper border: the string below it is convex.
-        while len(upper) > 1 and slope(upper[-2], upper[-1]) >= slope(upper[-1], top):
-            upper.pop()
-        upper.append(top)
-        while len(lower) > 1 and slope(lower[-2], lower[-1]) <= slope(lower[-1], bottom):
-            lower.pop()
-        lower.append(bottom)
-        # Where the hulls cross, the string bends around the blocking one.
-        while len(upper) > 1 and len(lower) > 1 and slope(upper[0], upper[1]) < slope(lower[0], lower[1]):
-            if upper[1][0] < lower[1][0]:
-                upper.pop(0)
-                apex = upper[0]
-                lower = _from(apex, lower)
-            else:
-                lower.pop(0)
-                apex = lower[0]
-                upper = _from(apex, upper)
-            knots.append(apex)
-    last = (at[-1], float(share[-1]))
-    rest = upper if len(upper) >= len(lower) else lower
-    knots += [knot for knot in rest[1:] if knot[0] > knots[-1][0]]
-    if knots[-1][0] < last[0]:
-        knots.append(last)
-    edges = np.array([knot[0] for knot in knots])
-    heights = np.array([knot[1] for knot in knots])
+    """Knots and slopes of the shortest line from (x_0, 0) to (x_n, 1) that stays within `band` of `share` at each x."""
+    edges, heights = (np.frombuffer(one) for one in _native.taut_string(x, share, band))
     return edges, np.diff(heights) / np.diff(edges)
-
-
-def _from(apex: tuple[float, float], hull: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The part of the hull visible from its new apex."""
-    return [apex, *(knot for knot in hull[1:] if knot[0] > apex[0])]
 
 
 def _humps(edges: Floats, slopes: Floats) -> list[tuple[float, float, float, float]]:
