@@ -35,6 +35,8 @@ Json = dict[str, object]
 FONT = "system-ui, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
 _GAP_X, _GAP_Y = 62, 66
 _RIGHT, _TOP, _BOTTOM = 26, 66, 52
+_LEAST_PANEL = 170
+"""Width of a panel, px, in which anything can still be seen."""
 _LETTER = 6.2
 """Width of a letter of tick labels, pixels."""
 _WIDTH = 1040
@@ -70,12 +72,14 @@ def _below(figure: Figure) -> int:
 
 
 def least_width(figure: Figure) -> int:
-    """Width, px, below which the texts under the axes would overlap; narrower pages scroll."""
+    """Width, px, below which the texts under the axes would overlap, or long names beside them leave no room; narrower
+    pages scroll."""
     texts = [[text for _, text in panel.x.ticks] for panel in figure.panels if panel.x.shown]
     widest = max((len(ticks) * (max(map(len, ticks)) * _LETTER + 8) for ticks in texts if ticks), default=0.0)
     between = (figure.columns - 1) * _GAP_X
     wanted = figure.margin_left + _RIGHT + between + ceil(figure.columns * widest)
-    return max(min(260 * figure.columns, 760), min(wanted, _WIDTH))
+    beside = figure.margin_left + _RIGHT + _LEAST_PANEL
+    return max(min(260 * figure.columns, 760), beside, min(wanted, _WIDTH))
 
 
 def draw(figure: Figure, *, legend: bool = True) -> Json:
