@@ -46,6 +46,7 @@ OF_OTHERS = {
         ("--cycle-time", "--base-time", "--shift-time", "--advance-time", "--num-frames", "--frame-size"),
         "isochron send",
     ),
+    **dict.fromkeys(("--num", "--size"), "python -m tsnkit.data.generator"),
     **dict.fromkeys(("--mps", "--msg-size", "--burst", "--reply-every", "--full-rtt"), "sockperf"),
 }
 """Options of other programs that documents and messages name."""

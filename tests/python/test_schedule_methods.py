@@ -44,7 +44,7 @@ def run(*arguments: object) -> tuple[int, str]:
 def test_ours_is_written_as_tsnkit_reads_it_and_stands_beside_itself(tmp_path: Path) -> None:
     streams, links = written(tmp_path, TWO)
     assert run(streams, "--topology", links, "--out", tmp_path / "o")[0] == 0
-    code, shown = run(streams, "--topology", links, "--beside", f"again={tmp_path / 'o' / '1'}", "--json")
+    code, shown = run(streams, "--topology", links, "--also", f"again={tmp_path / 'o' / '1'}", "--json")
     ours, again = json.loads(shown)["methods"]
     assert (code, ours["outcome"], ours["proof"], again["proof"]) == (0, "schedule", "proven", "none")
     same = ("worst_ns", "mean_ns", "jitter_ns", "waiting_ns", "openings", "late", "stuck")
@@ -178,4 +178,4 @@ def test_options_of_tests_have_no_effect_on_an_instance(tmp_path: Path, options:
     out = ["--out", str(tmp_path / "o")] if "--gates" in options else []
     code, shown = run(*_named(tmp_path, TWO), *options, *out)
     assert (code, "leave the others out" in shown) == (2, True)
-    assert run("x.xml", "--beside", "ls")[0] == 2
+    assert run("x.xml", "--also", "ls")[0] == 2

@@ -137,10 +137,10 @@ def schedule(
     beside: Annotated[
         list[str] | None,
         typer.Option(
-            "--beside",
+            "--also",
             metavar="METHOD[=PREFIX]",
-            help="With --topology: a method of tsnkit to run and lay beside, or files PREFIX-GCL.csv and so on that it "
-            "wrote; repeatable.",
+            help="With --topology: a method of tsnkit to compare with, which is run, or files PREFIX-GCL.csv and so on "
+            "that it wrote; repeatable.",
             show_default=False,
         ),
     ] = None,

@@ -48,10 +48,10 @@ def methods_beside(
     """
     streams, topology = tables
     if topology is None:
-        fail("--beside has an effect with --topology only; leave it out", BAD_INPUT)
+        fail("--also has an effect with --topology only; leave it out", BAD_INPUT)
     if any(others):
         fail(
-            "--topology goes with --beside, --out, --time-limit, --seed and --json; leave the others out",
+            "--topology goes with --also, --out, --time-limit, --seed and --json; leave the others out",
             BAD_INPUT,
         )
     if not limits[0]:
@@ -95,14 +95,12 @@ def _other(instance: Instance, text: str, tables: tuple[Path, Path], seconds: fl
 
     name, equals, prefix = text.partition("=")
     if not name or (equals and not prefix) or not name.replace("_", "").isalnum():
-        fail(
-            f'--beside "{text}": write a method of tsnkit, such as ls, or NAME=PREFIX of its files', BAD_INPUT
-        )
+        fail(f'--also "{text}": write a method of tsnkit, such as ls, or NAME=PREFIX of its files', BAD_INPUT)
     if equals:
         return of_plan(instance, name, plan_of_files(instance, prefix), None)
     if importlib.util.find_spec("tsnkit") is None:
         fail(
-            f"--beside {name}: tsnkit is not installed in the Python of wiregauge; install it there, or run it and "
+            f"--also {name}: tsnkit is not installed in the Python of wiregauge; install it there, or run it and "
             f"name its files as {name}=PREFIX",
             NO_ENVIRONMENT,
         )
