@@ -190,12 +190,21 @@ def simulate_run(
     run_json: str,
     spool: str | PathLike[str],
     progress: Callable[[float], object] | None = None,
+    threads: int = 1,
 ) -> str:
     """Simulates one run: records as segments in `spool/simulator`, truth and captures beside them.
 
-    Returns JSON: `agents` (end system → report in the shape of `AgentReport`), `switches`, `records`, `events`,
+    What is written and returned is the same for any number of `threads`.
+
+    Returns JSON: `agents` (end system → report in the shape of `AgentReport`), `switches`, `records`,
     `frame_hops` and `simulated_ps`. `progress` is called now and then with the share of simulated time that is
     done; what it raises ends the simulation and is raised here. Raises NativeError.
+    """
+
+def count_stages(network_json: str, run_json: str, threads: int) -> int:
+    """The number of stages in which a run is simulated on up to `threads` threads.
+
+    1 if its network cannot be divided. Raises NativeError.
     """
 
 def simulate_offsets(

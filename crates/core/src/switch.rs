@@ -74,6 +74,8 @@ pub struct Switch<S, I, C> {
     stages: VecDeque<(RunTime, Stage)>,
     /// Copies for idle ports, each with the instant from which all of it can be forwarded.
     contenders: Contenders<(Frame, RunTime)>,
+    /// Ports that another instance of this switch drives; `None`: all are its own.
+    elsewhere: Option<Box<PortSet>>,
     outputs: Fifo<Output>,
 }
 
@@ -107,8 +109,15 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
             back_at: None,
             stages: VecDeque::new(),
             contenders: Contenders::new(),
+            elsewhere: None,
             outputs: Fifo::new(),
         }
+    }
+
+    /// Leaves `ports` to another instance of this switch: copies for them become [`Output::Elsewhere`]; to be called before
+    /// the first frame. The instances together behave as one if the ports share no buffer.
+    pub fn leave_ports(&mut self, ports: PortSet) {
+        self.elsewhere = Some(Box::new(ports));
     }
 
     /// Reports what becomes of every copy of a frame from now on, see [`Life`]; to be called before the first frame.
@@ -136,6 +145,11 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
     /// The ingress rule.
     pub const fn ingress(&self) -> &I {
         &self.ingress
+    }
+
+    /// Whether the switch has stream replication or elimination functions.
+    pub const fn has_streams(&self) -> bool {
+        self.streams.is_some()
     }
 
     /// Stream replication and elimination functions of the switch.
@@ -183,6 +197,17 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         }
         self.release(now);
         self.forward(now, arrival, more)
+    }
+
+    /// Takes a copy that another instance of this switch has let in by the port of `arrival`, as [`Output::Elsewhere`]
+    /// says, for the port `egress` of this one. With `more` other inputs of this instant may follow.
+    pub fn handle_copy(&mut self, now: RunTime, egress: usize, arrival: &Arrival, more: bool) {
+        if self.contenders.is_overdue(now) {
+            self.settle(now);
+        }
+        self.release(now);
+        let passing = self.send(now, egress, arrival, more);
+        self.put(&arrival.frame, passing);
     }
 
     /// Takes a frame that the switch itself sends, for one of its ports. With `more` other inputs of this instant may

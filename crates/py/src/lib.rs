@@ -44,9 +44,10 @@ mod _native {
 
     #[pymodule_export]
     use super::{
-        NativeError, bound_network, compare_captures, compile_plan, convert_network, label_table, language,
-        observe_captures, process_run, read_quantity, replay_run, retrack, simulate_offsets, simulate_run,
-        store_beside, stream_identities, take_captures, track_part, tsn_commands, version,
+        NativeError, bound_network, compare_captures, compile_plan, convert_network, count_stages,
+        label_table, language, observe_captures, process_run, read_quantity, replay_run, retrack,
+        simulate_offsets, simulate_run, store_beside, stream_identities, take_captures, track_part,
+        tsn_commands, version,
     };
     #[pymodule_export]
     use crate::arrays::{
@@ -362,26 +363,35 @@ fn label_table(
         .map_err(|e| NativeError::new_err(e.to_string()))
 }
 
-/// Simulates one run and writes its records as segments, `spool/simulator/*.arrows`, what was true beside them,
+/// Simulates one run on up to `threads` threads and writes its records as segments, `spool/simulator/*.arrows`, what was true beside them,
 /// `spool/truth.arrows`, and its captures, `spool/captures/*.pcapng`.
 ///
-/// Returns JSON: `agents` (end system → report in the shape of `AgentReport`), `switches`, `records`, `events`,
+/// Returns JSON: `agents` (end system → report in the shape of `AgentReport`), `switches`, `records`,
 /// `frame_hops` and `simulated_ps`. `progress` is called now and then with the share of simulated time that is done, 0
 /// to 1; what it raises, or Ctrl-C on the main thread, ends the simulation and is raised here. Raises NativeError.
 #[pyfunction]
-#[pyo3(signature = (network_json, run_json, spool, progress = None))]
+#[pyo3(signature = (network_json, run_json, spool, progress = None, threads = 1))]
 fn simulate_run(
     py: Python<'_>,
     network_json: &str,
     run_json: &str,
     spool: PathBuf,
     progress: Option<Py<PyAny>>,
+    threads: usize,
 ) -> PyResult<String> {
     let report = watched(py, progress, |watch| {
         let (network, run) = parse_plan(network_json, run_json)?;
-        Ok(simulate_into(&network, &run, &spool, watch))
+        Ok(simulate_into(&network, &run, &spool, threads, watch))
     })?;
     serde_json::to_string(&report).map_err(|e| NativeError::new_err(e.to_string()))
+}
+
+/// The number of stages in which a run is simulated on up to `threads` threads: 1 if its network cannot be divided. Raises
+/// NativeError.
+#[pyfunction]
+fn count_stages(network_json: &str, run_json: &str, threads: usize) -> PyResult<usize> {
+    let (network, run) = parse_plan(network_json, run_json)?;
+    wg_sim::count_stages(&network, &run, threads).map_err(|e| NativeError::new_err(e.to_string()))
 }
 
 /// What the network between the hosts of a run did, done once more from what they sent.
@@ -458,10 +468,12 @@ fn simulate_into(
     network: &Network,
     run: &Run,
     spool: &Path,
+    threads: usize,
     watch: impl FnMut(f64) -> bool,
 ) -> Result<SimReport, SimError> {
     let mut watched = Watched { sink: Spool::create(spool, network, run)?, watch };
-    let simulated = wg_sim::simulate(network, run, &mut watched);
+    let again = |watched: &mut Watched<Spool, _>| watched.sink.begin_again(spool, network, run);
+    let simulated = wg_sim::simulate_on(network, run, threads, &mut watched, again);
     // What was simulated before a stop is whole, and is kept.
     watched.sink.finish()?;
     simulated

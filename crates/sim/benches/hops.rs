@@ -12,6 +12,8 @@
 #![forbid(unsafe_code)]
 
 use std::collections::{BTreeMap, VecDeque};
+use std::path::Path;
+use std::time::Instant;
 
 use wg_core::arinc664::{Bag, Contract};
 use wg_frame::time::{RunTime, Span};
@@ -21,7 +23,7 @@ use wg_plan::{
     Receive, Route, Run, Send, SwitchKind, SwitchModel, VirtualLink,
 };
 use wg_record::Record;
-use wg_sim::{SimError, SimReport, Sink, Spool, simulate};
+use wg_sim::{SimError, SimReport, Sink, Spool, count_stages, simulate, simulate_on};
 
 /// How large a network is.
 #[derive(Clone, Copy)]
@@ -114,6 +116,7 @@ fn measure(size: Size, protocol: Protocol, millis: i64) -> Result<f64, Box<dyn s
     }
     show("records looked at", &report, best[0]);
     show("records in segment files", &report, best[1]);
+    share_out(&network, &run, &directory)?;
     let reached = report.frame_hops as f64 / best[1];
     if protocol == Protocol::Rc && size.end_systems == SMALL.end_systems {
         let verdict = if reached >= BAR { "at or above" } else { "BELOW" };
@@ -122,11 +125,60 @@ fn measure(size: Size, protocol: Protocol, millis: i64) -> Result<f64, Box<dyn s
     Ok(1e9 / reached)
 }
 
+/// What two threads gain for one network, beside what two runs of it at once gain on the same machine: the latter is all
+/// that two cores can give.
+fn share_out(network: &Network, run: &Run, directory: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    let stages = count_stages(network, run, 2)?;
+    let into = |name: &str, threads| -> Result<f64, SimError> {
+        let spool = directory.join(name);
+        let begun = Instant::now();
+        let mut sink = Spool::create(&spool, network, run)?;
+        simulate_on(network, run, threads, &mut sink, |_| Err(SimError::Stopped))?;
+        sink.finish()?;
+        let took = begun.elapsed().as_secs_f64();
+        drop(std::fs::remove_dir_all(&spool));
+        Ok(took)
+    };
+    let [mut one, mut both, mut staged] = [f64::INFINITY; 3];
+    let mut work = [f64::INFINITY; 2];
+    for _ in 0..ROUNDS {
+        let begun = all_cpu_s()?;
+        one = one.min(into("one", 1)?);
+        work[0] = work[0].min(all_cpu_s()? - begun);
+        let begun = Instant::now();
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| into("other", 1));
+            into("one", 1)?;
+            other.join().unwrap_or(Err(SimError::Defect))
+        })?;
+        both = both.min(begun.elapsed().as_secs_f64());
+        let begun = all_cpu_s()?;
+        staged = staged.min(into("staged", 2)?);
+        work[1] = work[1].min(all_cpu_s()? - begun);
+    }
+    let (gain, can) = (one / staged, 2.0 * one / both);
+    println!(
+        "{:>25}: {gain:.2} times as fast in {stages} stages; two runs at once gain {can:.2}: {:.2} of that (aim: at least 0.9); processor time {:.2} times that of one",
+        "two threads",
+        gain / can,
+        work[1] / work[0]
+    );
+    Ok(())
+}
+
 /// Processor time of this thread so far, in seconds.
 fn cpu_s() -> std::io::Result<f64> {
     let all = std::fs::read_to_string("/proc/thread-self/schedstat")?;
     let nanos = all.split(' ').next().and_then(|nanos| nanos.parse::<f64>().ok());
     nanos.map(|nanos| nanos / 1e9).ok_or_else(|| std::io::Error::other("schedstat is not what it was"))
+}
+
+/// Processor time of all threads so far, in seconds.
+fn all_cpu_s() -> std::io::Result<f64> {
+    let stat = std::fs::read_to_string("/proc/self/stat")?;
+    let ticks = stat.rsplit(')').next().map(|rest| rest.split_whitespace().skip(11).take(2));
+    let ticks: f64 = ticks.into_iter().flatten().filter_map(|ticks| ticks.parse::<f64>().ok()).sum();
+    Ok(ticks / 100.0)
 }
 
 fn show(what: &str, report: &SimReport, seconds: f64) {

@@ -37,7 +37,9 @@ mod message;
 mod models;
 mod ptp;
 mod report;
+mod sharing;
 mod sink;
+mod stages;
 mod traffic;
 mod world;
 
@@ -49,4 +51,5 @@ pub use report::{
     AccessPointReport, AgentReport, FrerReport, JunctionReport, PortReport, RecoveryReport, SimReport,
     SwitchReport, TaskReport,
 };
+pub use sharing::{count_stages, simulate_on};
 pub use sink::{Kept, Sink, Spool, Watched};

@@ -41,7 +41,8 @@ pub struct SimReport {
     pub foreign: Vec<Fate>,
     /// Number of records.
     pub records: u64,
-    /// Number of events handled.
+    /// Number of events handled: how often a port waits for other frames of an instant depends on the stages.
+    #[serde(skip)]
     pub events: u64,
     /// Number of frames sent over links, background load included.
     pub frame_hops: u64,

@@ -24,6 +24,10 @@ pub trait Sink {
     /// Takes one record. An error is returned by the next [`advance`](Self::advance).
     fn record(&mut self, record: &Record);
 
+    /// The next records are of events at `instant`.
+    #[inline(always)]
+    fn begin_instant(&mut self, _instant: RunTime) {}
+
     /// Whether records have the time of their nodes' clocks, as those of agents do; otherwise true time.
     fn is_shown_time(&self) -> bool {
         true
@@ -81,6 +85,9 @@ pub trait Sink {
     fn advance(&mut self, now: RunTime, end: RunTime) -> Result<(), SimError>;
 }
 
+/// Whose records the segments of a simulation are, and their folder.
+const SIMULATOR: &str = "simulator";
+
 /// Writes one series of segments for all nodes, `spool/simulator/NNNNNN.arrows`; the truth in `spool/truth.arrows`; the
 /// captures of the run in `spool/captures/<node name>.pcapng`.
 ///
@@ -100,12 +107,12 @@ impl Spool {
     /// [`SimError::Record`] when a directory or file cannot be made.
     pub fn create(spool: &Path, network: &Network, run: &Run) -> Result<Self, SimError> {
         let info = SegmentInfo {
-            end_system: "simulator".to_owned(),
+            end_system: SIMULATOR.to_owned(),
             node: ALL_NODES,
             run_index: run.index,
             epoch_realtime_ns: 0,
         };
-        let writer = SegmentWriter::create(&spool.join("simulator"), info)?;
+        let writer = SegmentWriter::create(&spool.join(SIMULATOR), info)?;
         let truth = TableWriter::create(spool, run.index)?;
         let mut captures = BTreeMap::new();
         for capture in &run.captures {
@@ -117,6 +124,17 @@ impl Spool {
             captures.insert(capture.on, file);
         }
         Ok(Self { writer, truth, captures, failed: None })
+    }
+
+    /// Begins again in the same place, without what was written so far.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
+    pub fn begin_again(&mut self, spool: &Path, network: &Network, run: &Run) -> Result<(), SimError> {
+        let folder = spool.join(SIMULATOR);
+        fs::remove_dir_all(&folder).map_err(|error| unwritten(&folder, error))?;
+        *self = Self::create(spool, network, run)?;
+        Ok(())
     }
 
     /// Ends the segments. Returns the number of records in them.

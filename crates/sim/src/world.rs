@@ -58,6 +58,8 @@ pub(crate) struct Channel {
     pub(crate) by_header: bool,
     /// Least inter-packet gap, bytes.
     pub(crate) gap: u8,
+    /// Whether another stage drives the far end alone.
+    pub(crate) leaves_stage: bool,
     /// Processing time of the far end.
     pub(crate) processing: Span,
     pub(crate) in_flight: Fifo<InFlight>,

@@ -24,7 +24,7 @@ MEANINGS: Final = {
     "--from": "Read this",
     "--granularity": "Step of the clocks",
     "--interface": "Interface",
-    "--jobs": "Simulated runs side by side",
+    "--jobs": "Processors to simulate on: runs side by side, or parts of one run",
     "--json": "Print JSON of the documented schema instead of text",
     "--lab": "Folder of the lab, or the lab.toml in it",
     "--measure": "Only this measure",

@@ -1,5 +1,7 @@
 //! Effects of a switch.
 
+use wg_frame::time::RunTime;
+
 use crate::cause::Cause;
 use crate::frame::Frame;
 use crate::port::{Effect, FragmentEdge, Life, Transmission};
@@ -51,6 +53,16 @@ pub enum Output {
         /// The reason.
         cause: Cause,
     },
+    /// A copy for a port that [another instance](super::Switch::leave_ports) of this switch drives: to be handed to its
+    /// [`handle_copy`](super::Switch::handle_copy) at this instant.
+    Elsewhere {
+        /// The frame, as it was let in.
+        frame: Frame,
+        /// Egress port.
+        port: usize,
+        /// Instant of its last bit.
+        complete: RunTime,
+    },
     /// Fate of a copy, if [copies are followed](super::Switch::follow_copies).
     Follow {
         /// The frame.
@@ -81,6 +93,7 @@ impl Output {
             | Self::Abort { frame, .. }
             | Self::Fragment { frame, .. }
             | Self::Dropped { frame, .. }
+            | Self::Elsewhere { frame, .. }
             | Self::Follow { frame, .. } => frame,
         }
     }

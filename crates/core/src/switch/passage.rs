@@ -253,6 +253,11 @@ impl<S: TransmissionSelection, I: Ingress, C: LocalClock> Switch<S, I, C> {
         more: bool,
     ) -> Option<Passing> {
         let frame = &arrival.frame;
+        if self.elsewhere.as_ref().is_some_and(|ports| ports.has(egress)) {
+            let (frame, complete) = (*frame, arrival.complete);
+            self.outputs.push_back(Output::Elsewhere { frame, port: egress, complete });
+            return None;
+        }
         let complete = arrival.complete + self.processing_delay;
         if self.mixed_rate_delay > Span::ZERO && !self.are_alike(egress, arrival.port) {
             let at = now.max(complete) + self.mixed_rate_delay;

@@ -97,7 +97,7 @@ fn drain(
             }
             Output::Dropped { port, cause, .. } => fates.push((port, Some(cause))),
             Output::Fragment { .. } => panic!("nothing is sent in fragments"),
-            Output::Follow { .. } => panic!("copies are not followed"),
+            Output::Follow { .. } | Output::Elsewhere { .. } => panic!("nobody asked for it"),
         }
     }
     fates

@@ -135,7 +135,7 @@ fn finished(mut world: World, network: &Network, run: &Run, ports: &Ports) -> Re
 }
 
 /// Whether a port sends frames in fragments, or may cut them off: a frame from it is then passed on only when complete.
-fn gives_way(node: &Node, port: u16) -> bool {
+pub(crate) fn gives_way(node: &Node, port: u16) -> bool {
     let preempts = |tsn: &PortTsn| tsn.classes.iter().any(|class| class.preemptable);
     match &node.kind {
         NodeKind::Switch(model) => {
@@ -205,6 +205,7 @@ impl World {
                     lead,
                     by_header,
                     gap: network.nodes[usize::from(from.node)].interframe_gap,
+                    leaves_stage: false,
                     processing,
                     in_flight: Fifo::new(),
                     extra: None,

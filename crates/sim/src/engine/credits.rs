@@ -25,12 +25,14 @@ impl<S: Sink> Engine<'_, S> {
     pub(super) fn credits(&mut self, network: &Network) -> Vec<CreditReport> {
         let now = self.now;
         let mut found: Vec<(Place, CreditReport, Vec<CreditPoint>)> = Vec::new();
+        let exchange = &self.exchange;
+        let is_own = |channel| exchange.as_ref().is_none_or(|exchange| exchange.drives(channel));
         let mut take = |place: Place, course: &CreditCourse| {
             let name = &network.nodes[usize::from(place.node)].name;
             found.push((place, report(place, name, course), drawn(course)));
         };
         for host in &mut self.world.hosts {
-            for (at, port) in host.ports.iter().enumerate() {
+            for (at, port) in host.ports.iter().enumerate().filter(|(_, port)| is_own(port.channel())) {
                 for (class, queue) in (0..).zip(0..PRIORITIES) {
                     let place = Place { node: host.node, port: port.number, class };
                     host.core.credit(now, at, queue).into_iter().for_each(|course| take(place, course));
@@ -38,7 +40,7 @@ impl<S: Sink> Engine<'_, S> {
             }
         }
         for switch in &mut self.world.switches {
-            for (at, port) in switch.ports.iter().enumerate() {
+            for (at, port) in switch.ports.iter().enumerate().filter(|(_, port)| is_own(port.channel())) {
                 for (class, queue) in (0..).zip(0..PRIORITIES) {
                     let place = Place { node: switch.node, port: port.number, class };
                     switch.core.credit(now, at, queue).into_iter().for_each(|course| take(place, course));
@@ -48,7 +50,7 @@ impl<S: Sink> Engine<'_, S> {
         found.sort_by_key(|(place, ..)| (place.node, place.port, place.class));
         for (Place { node, port, class }, _, corners) in &found {
             for CreditPoint { at, credit } in corners {
-                self.sink.truth(&Truth {
+                self.write_truth(&Truth {
                     time: *at,
                     value: i64::try_from(credit.div_euclid(NANO)).unwrap_or(i64::MAX),
                     sequence: u32::from(*class),
@@ -60,6 +62,7 @@ impl<S: Sink> Engine<'_, S> {
                 });
             }
         }
+        self.settle_instant();
         found.into_iter().map(|(_, report, _)| report).collect()
     }
 }

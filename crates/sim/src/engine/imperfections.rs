@@ -14,7 +14,9 @@ impl<S: Sink> Engine<'_, S> {
     /// Plans the first of all recurring events.
     pub(super) fn begin_imperfections(&mut self) {
         for number in 0..self.world.events.len() {
-            self.queue.set(Class::HostEvent, number, Deadline::at(self.world.events[number].next()));
+            if self.drives(self.world.events[number].node) {
+                self.queue.set(Class::HostEvent, number, Deadline::at(self.world.events[number].next()));
+            }
         }
         for number in 0..self.world.own_frames.len() {
             self.queue.set(Class::OwnFrames, number, Deadline::at(self.world.own_frames[number].next));

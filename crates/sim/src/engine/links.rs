@@ -55,6 +55,10 @@ impl<S: Sink> Engine<'_, S> {
             self.launch_faulty(number, in_flight);
             return free_at;
         }
+        if channel.leaves_stage {
+            self.leave_stage(number, in_flight);
+            return free_at;
+        }
         if channel.in_flight.is_empty() {
             self.queue.set(Class::Arrival, number, Deadline::at(in_flight.at));
         }
@@ -185,8 +189,12 @@ impl<S: Sink> Engine<'_, S> {
     }
 
     pub(super) fn arrival(&mut self, number: usize) {
+        self.arriving = number;
         let channel = &mut self.world.channels[number];
-        let Some(&in_flight) = channel.in_flight.front() else { return };
+        let Some(&in_flight) = channel.in_flight.front() else {
+            self.enter_stage_by(number);
+            return;
+        };
         channel.in_flight.pop_front();
         let watched = channel.extra.is_some();
         if let Some(next) = channel.in_flight.front() {
@@ -209,7 +217,7 @@ impl<S: Sink> Engine<'_, S> {
     }
 
     #[inline(never)]
-    fn come_out(&mut self, number: usize, in_flight: &InFlight) {
+    pub(super) fn come_out(&mut self, number: usize, in_flight: &InFlight) {
         let channel = &self.world.channels[number];
         let port = channel.to_port as usize;
         match channel.to {

@@ -10,6 +10,7 @@ mod links;
 mod live;
 mod logs;
 mod ptp;
+pub(crate) mod staged;
 mod summary;
 mod switches;
 mod tasks;
@@ -32,6 +33,9 @@ use crate::message::{Carries, Flags, Message};
 use crate::ptp::Ptp;
 use crate::report::SimReport;
 use crate::sink::Sink;
+use crate::stages::exchange::Exchange;
+use crate::stages::graph::is_divisible;
+use crate::stages::merge::{order, truth_order};
 use crate::world::{ACCESS_POINTS, CoreIndex, World};
 
 /// Number of events between two calls of [`Sink::advance`].
@@ -96,6 +100,11 @@ fn drive<S: Sink>(
     captures.begin(sink);
     let records = vec![0; world.nodes.len()].into_boxed_slice();
     let mut engine = Engine {
+        is_ordered: !S::KEEPS_BYTES && is_divisible(&world, run),
+        instant: Vec::new(),
+        instant_truths: Vec::new(),
+        exchange: None,
+        arriving: 0,
         world,
         ptp,
         queue,
@@ -132,6 +141,15 @@ struct Engine<'a, S> {
     measured_from: RunTime,
     /// Number of records, by node.
     records: Box<[u64]>,
+    /// Whether records of one instant are ordered by where they were made, so that any number of stages gives the same ones.
+    is_ordered: bool,
+    /// Records of this instant, and entries of its truth, if they are ordered.
+    instant: Vec<Record>,
+    instant_truths: Vec<Truth>,
+    /// The other stages, if this is one of several.
+    exchange: Option<Box<Exchange>>,
+    /// The channel of the last arrival.
+    arriving: usize,
     /// Records that wait for their time, by the clocks of their nodes.
     ahead: VecDeque<Record>,
     /// Fates of frames without records between real hosts, by label, from 1.
@@ -145,7 +163,9 @@ impl<S: Sink> Engine<'_, S> {
 
     fn begin(&mut self) {
         for number in 0..self.world.senders.len() {
-            self.plan_next(number);
+            if self.sends(self.world.senders[number].host as usize) {
+                self.plan_next(number);
+            }
         }
         for number in 0..self.world.injectors.len() {
             self.plan_burst(number);
@@ -174,6 +194,7 @@ impl<S: Sink> Engine<'_, S> {
                 self.sink.advance(now, self.world.end())?;
             }
         }
+        self.settle_instant();
         self.now = self.world.end();
         // As an agent does at the end of a run: relays release the messages they still hold.
         for relay in 0..self.world.relays.len() {
@@ -185,6 +206,7 @@ impl<S: Sink> Engine<'_, S> {
     /// Writes all that is still to be written.
     fn end(&mut self) -> Result<(), SimError> {
         self.settle_begun();
+        self.settle_instant();
         self.write_ahead(|_, _, _| true);
         self.sink.advance(self.now, self.now)
     }
@@ -192,7 +214,10 @@ impl<S: Sink> Engine<'_, S> {
     /// Handles an event.
     #[inline(always)]
     fn happen(&mut self, now: RunTime, Source { class, number }: Source) -> Result<(), SimError> {
-        self.now = now;
+        if now != self.now {
+            self.settle_instant();
+            self.now = now;
+        }
         let number = number as usize;
         match class {
             Class::Arrival => self.arrival(number),
@@ -268,10 +293,44 @@ impl<S: Sink> Engine<'_, S> {
             record.sequence = self.sink.sequence(record.sequence);
         }
         self.records[usize::from(record.node)] += 1;
-        if self.world.is_exact || !self.sink.is_shown_time() {
+        if self.is_ordered {
+            self.instant.push(record);
+        } else if self.world.is_exact || !self.sink.is_shown_time() {
             self.sink.record(&record);
         } else {
             self.write_as_shown(record);
+        }
+    }
+
+    /// Writes the records of an instant that is over, in their order.
+    #[inline(always)]
+    fn settle_instant(&mut self) {
+        if !self.instant.is_empty() || !self.instant_truths.is_empty() {
+            self.settle_ordered();
+        }
+    }
+
+    #[inline(never)]
+    fn settle_ordered(&mut self) {
+        self.sink.begin_instant(self.now);
+        if self.instant.len() > 1 {
+            self.instant.sort_by_key(order);
+        }
+        for record in self.instant.drain(..) {
+            self.sink.record(&record);
+        }
+        self.instant_truths.sort_by_key(truth_order);
+        for truth in self.instant_truths.drain(..) {
+            self.sink.truth(&truth);
+        }
+    }
+
+    /// Writes an entry of the truth.
+    fn write_truth(&mut self, truth: &Truth) {
+        if self.is_ordered {
+            self.instant_truths.push(*truth);
+        } else {
+            self.sink.truth(truth);
         }
     }
 
@@ -314,7 +373,7 @@ impl<S: Sink> Engine<'_, S> {
         let Message { flow, sequence, flags } = frame.message();
         let flags = RecordFlags::from_bits(flags.of_message());
         let sequence = if flow == FLOW_FOREIGN { 0 } else { self.sink.sequence(sequence) };
-        self.sink.truth(&Truth { time: self.now, value, sequence, flow, node, port, kind, flags });
+        self.write_truth(&Truth { time: self.now, value, sequence, flow, node, port, kind, flags });
     }
 
     /// Counts a lost frame of background load, which leaves no records, at its injector.
@@ -354,7 +413,7 @@ impl<S: Sink> Engine<'_, S> {
     fn tell(&mut self, kind: TruthKind, node: NodeIndex, port: u16, value: i64) {
         let flags = RecordFlags::empty();
         let time = self.now;
-        self.sink.truth(&Truth { time, value, sequence: 0, flow: FLOW_FOREIGN, node, port, kind, flags });
+        self.write_truth(&Truth { time, value, sequence: 0, flow: FLOW_FOREIGN, node, port, kind, flags });
     }
 
     /// Index of the access point of a frame, by its protocol stack, without looking up the flow. Not to be called for

@@ -146,6 +146,7 @@ impl<S: Sink> Engine<'_, S> {
                     self.note_drop(frame, node, number, reason, Crc::Unchecked);
                     self.release(frame);
                 }
+                Output::Elsewhere { frame, port, complete } => self.hand_over(at, port, frame, complete),
                 Output::Follow { life, .. } => self.follow(frame, life),
             }
         }

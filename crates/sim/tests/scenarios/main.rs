@@ -16,6 +16,7 @@ mod pacing;
 mod ptp;
 mod relays;
 mod replays;
+mod stages;
 mod synchronising;
 
 use wg_frame::time::Span;
@@ -68,6 +69,7 @@ fn simulated(network: &Network, run: &Run) -> (Kept, SimReport) {
     let mut kept = Kept::default();
     let report = simulate(network, run, &mut kept).expect("a sound plan");
     live::is_the_same(network, run);
+    stages::are_the_same(network, run, &kept, &report);
     (kept, report)
 }
 

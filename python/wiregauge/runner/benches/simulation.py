@@ -1,8 +1,9 @@
-"""Runs a campaign in virtual time: the runs of a sweep in parallel on all cores.
+"""Runs a campaign in virtual time: the runs of a sweep in parallel on all cores, or one run on several.
 
-A run is independent of the others, so its results are the same at any number of jobs. Each is tracked as soon as it is
-over, where it was simulated, and the manifest lists runs in the order of the plan, whenever they ended. A thread of the
-pool simulates a run, or waits for another process that does: that is a `Simulator`.
+A run is independent of the others, and its records are the same on any number of threads, so its results are the same
+at any number of jobs. Each is tracked as soon as it is over, where it was simulated, and the manifest lists runs in the
+order of the plan, whenever they ended. A thread of the pool simulates a run, or waits for another process that does:
+that is a `Simulator`.
 
 manifest.json and tracking.json, the lists of a run directory, name every run and are written as wholes. So that a
 thousand runs do not take a million entries, they are written at intervals of ten times the duration of a write. A run
@@ -16,12 +17,13 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import partial
 from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
 from wiregauge import _native
-from wiregauge.plan import as_json
+from wiregauge.plan import Run, as_json
 from wiregauge.plan.base import convert
 from wiregauge.records import RunDirectory, RunDirectoryError, missing_runs
 from wiregauge.records.directory import utc_now
@@ -44,6 +46,8 @@ __all__ = [
 ]
 
 _LOOK_S: Final = 0.1
+_WORTH_THREADS: Final = 200_000
+"""Messages of a run from which on it is shared out among threads: fewer are simulated sooner than threads begin."""
 INTERVAL: Final = 10
 """Interval between two writings of the lists, as a multiple of the time that one took."""
 
@@ -83,13 +87,18 @@ def simulate(
 ) -> None:
     """Simulates every run of the plan, `jobs` of them at a time, in this process unless there is a `simulator`.
 
-    Raises Interrupted, SimulationFailed, or RunDirectoryError for a failing disk.
+    Where there are fewer runs than `jobs`, each has several threads. Raises Interrupted, SimulationFailed, or
+    RunDirectoryError for a failing disk.
     """
-    _Simulation(directory, observer, simulator or simulate_run).run(jobs)
+    threads = max(1, jobs // max(1, len(directory.plan.runs)))
+    _Simulation(directory, observer, simulator or partial(simulate_run, threads=threads)).run(jobs)
 
 
-def simulate_run(directory: RunDirectory, position: int, watch: Watch) -> SimulatedRun:
-    """Simulates one run, from its plan to its messages, in this process; an error becomes the reason in its entry."""
+def simulate_run(directory: RunDirectory, position: int, watch: Watch, *, threads: int = 1) -> SimulatedRun:
+    """Simulates one run on up to so many threads, from its plan to its messages, in this process.
+
+    An error becomes the reason in its entry.
+    """
     plan = directory.plan
     run = plan.runs[position]
     entry = new_simulated_entry(directory.plan, position)
@@ -97,7 +106,13 @@ def simulate_run(directory: RunDirectory, position: int, watch: Watch) -> Simula
     try:
         watch(0.0)
         report: dict[str, Any] = json.loads(
-            _native.simulate_run(as_json(plan.network), as_json(run), str(directory.spool(run.index)), watch)
+            _native.simulate_run(
+                as_json(plan.network),
+                as_json(run),
+                str(directory.spool(run.index)),
+                watch,
+                threads if _messages(run) >= _WORTH_THREADS else 1,
+            )
         )
         entry.agents = convert(report.pop("agents"), dict[str, AgentReport | None])
         entry.all_simulation = report
@@ -113,6 +128,10 @@ def simulate_run(directory: RunDirectory, position: int, watch: Watch) -> Simula
         _fell_short(entry, str(error))
     entry.finished = utc_now()
     return SimulatedRun(entry, tracking)
+
+
+def _messages(run: Run) -> int:
+    return sum(send.count for send in run.sends)
 
 
 def _fell_short(entry: RunEntry, reason: str | None) -> None:

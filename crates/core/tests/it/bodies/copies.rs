@@ -282,7 +282,9 @@ fn drain_switch(
                     owed.push((port, transmission, free_at));
                 }
             }
-            switch::Output::Fragment { .. } => panic!("nothing is sent in fragments"),
+            switch::Output::Fragment { .. } | switch::Output::Elsewhere { .. } => {
+                panic!("nothing is sent in fragments, and all ports are its own")
+            }
             switch::Output::Abort { port, frame, transmission } => {
                 buffers.abort(frame.handle, port);
                 switch.handle_line_free(port, transmission, now + switch.line(port).time_of(GAP));

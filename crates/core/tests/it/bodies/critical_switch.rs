@@ -269,7 +269,7 @@ impl Run {
 
     fn carry_out(&mut self, output: Output) {
         match output {
-            Output::Follow { .. } => panic!("copies are not followed"),
+            Output::Follow { .. } | Output::Elsewhere { .. } => panic!("nobody asked for it"),
             Output::Transmit { port, frame, transmission } => {
                 assert!(self.free_at[port] <= self.now, "two frames on one wire");
                 assert!(self.fates[frame.handle.0 as usize].remove(&port), "not a planned copy");

@@ -262,7 +262,7 @@ impl Run {
     fn collect(&mut self) {
         while let Some(output) = self.switch.poll_output() {
             match output {
-                Output::Follow { .. } => panic!("copies are not followed"),
+                Output::Follow { .. } | Output::Elsewhere { .. } => panic!("nobody asked for it"),
                 Output::Transmit { port, frame, transmission } => {
                     assert!(self.free_at[port] <= self.now, "two frames on one line");
                     assert!(!self.open.iter().any(|(open, ..)| *open == port), "an unanswered line was used");
