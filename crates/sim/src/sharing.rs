@@ -11,7 +11,7 @@ use crate::engine::{self, staged};
 use crate::error::SimError;
 use crate::report::SimReport;
 use crate::sink::Sink;
-use crate::stages::exchange::{Exchange, Shared};
+use crate::stages::exchange::{Exchange, Shared, StopsOthers};
 use crate::stages::graph::Stages;
 use crate::stages::merge::{self, StageSink};
 use crate::stages::sum;
@@ -65,6 +65,7 @@ fn in_stages(
             back.push(empty);
             let mut sink = StageSink::new(own.into(), record.clone(), empties, shared.clone());
             threads.push(scope.spawn(move || {
+                let _others = StopsOthers(shared.clone());
                 let exchange = Exchange::new((stages, shared.clone()), own, inbox, to);
                 let done = staged::simulate_stage(network, run, exchange, &mut sink);
                 match &done {

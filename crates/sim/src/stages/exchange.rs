@@ -44,6 +44,17 @@ pub(crate) struct Shared {
     sent: Vec<AtomicBool>,
 }
 
+/// Ends the other stages when the thread of one fails: they would wait for it.
+pub(crate) struct StopsOthers(pub(crate) Arc<Shared>);
+
+impl Drop for StopsOthers {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.stop.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
 impl Shared {
     pub(crate) fn new(stages: usize) -> Self {
         let mut shared = Self::default();

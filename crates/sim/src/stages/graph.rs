@@ -22,6 +22,9 @@ const LEAVING: u64 = 3;
 const ENTERING: u64 = 2;
 const RECEIVING: u64 = 5;
 
+/// The most stages of a network. Each further one has its own copy of the network, and less to do; more were not tried.
+const MOST_STAGES: usize = 8;
+
 /// The stages of a network.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Stages {
@@ -47,7 +50,7 @@ impl Stages {
         graph.join_switches(world, network);
         graph.lead(world, &ways);
         graph.join_faulty(world);
-        let stages = graph.cut(&ways.work(world, run), most.min(usize::from(u8::MAX)));
+        let stages = graph.cut(&ways.work(world, run), most.min(MOST_STAGES));
         let (near, far): (Vec<u8>, Vec<u8>) = stages.chunks_exact(2).map(|ends| (ends[0], ends[1])).unzip();
         let count = 1 + usize::from(*stages.iter().max()?);
         let mut feeds = vec![vec![false; count]; count];
