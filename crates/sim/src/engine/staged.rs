@@ -136,7 +136,8 @@ impl<S: Sink> Engine<'_, S> {
     /// Waits for frames of earlier stages: `due` is the next event, which may have to wait for them.
     fn await_frames(&mut self, due: i64) -> Result<(), SimError> {
         let Some(exchange) = &mut self.exchange else { return Err(SimError::Defect) };
-        // All events up to the bound are done.
+        // All events up to the bound are done, and its next message is one of those after it.
+        exchange.note_sending(due);
         exchange.send_all(exchange.bound.min(due - 1));
         if exchange.shared.stop.load(std::sync::atomic::Ordering::Relaxed) {
             return Err(SimError::Stopped);

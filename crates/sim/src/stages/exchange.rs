@@ -171,9 +171,7 @@ impl Exchange {
 
     /// Sends all batches: all frames that reach later stages at `until` or before were given.
     pub(crate) fn send_all(&mut self, until: i64) {
-        if self.is_sending {
-            self.shared.note_sending(self.own, until);
-        }
+        self.note_sending(until);
         for outbox in self.outboxes.iter_mut().flatten() {
             outbox.send(self.own, until);
         }
@@ -195,6 +193,13 @@ impl Exchange {
             Err(_) => self.until.fill(FOREVER),
         }
         self.bound = self.until.iter().copied().min().unwrap_or(FOREVER);
+    }
+
+    /// The stage sends its last message at `at` or later, if it has any left.
+    pub(crate) fn note_sending(&self, at: i64) {
+        if self.is_sending {
+            self.shared.note_sending(self.own, at);
+        }
     }
 
     /// The stage has sent its last message, at `at`; `None`: it sends none.

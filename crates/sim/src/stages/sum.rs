@@ -56,11 +56,10 @@ fn add_agent(sum: &mut AgentReport, agent: AgentReport) {
         sum.frames_received += frames_received;
         sum.send_errors += send_errors;
     }
-    for task in tasks {
-        let same = |one: &&mut TaskReport| (&one.kind, one.flow) == (&task.kind, task.flow);
-        match sum.tasks.iter_mut().find(same) {
+    // The same tasks in the same order; only frames that belong to none are told of at the end, where there are any.
+    for (at, task) in tasks.into_iter().enumerate() {
+        match sum.tasks.get_mut(at) {
             Some(sum) => add_task(sum, &task),
-            // Frames that belong to no task are told of only where there are any.
             None => sum.tasks.push(task),
         }
     }

@@ -191,6 +191,7 @@ fn random(seed: u32) -> (Network, Run) {
         .collect();
     let mut run = run(flows);
     run.duration = Span::from_millis(60);
+    run.drain = Span::from_millis(draw.of(&[0, 1, 100]));
     run.seed = u64::from(seed);
     let plain = |flow: &&Flow| !critical && flow.also_to.is_empty();
     if draw.below(3) == 0
@@ -208,6 +209,11 @@ fn random(seed: u32) -> (Network, Run) {
         };
         run.receives.retain(|receive| receive.flow != relay.flow);
         run.relays.push(relay);
+    }
+    // A second sender of a flow.
+    if draw.below(3) == 0 {
+        let again = Send { offset: Span::from_micros(77), ..run.sends[0].clone() };
+        run.sends.insert(1, again);
     }
     if draw.below(3) == 0 {
         let kind = draw.of(&[
