@@ -121,6 +121,7 @@ def captions() -> Iterator[tuple[str, int, str, ast.expr]]:
 
 
 ALWAYS = {
+    "stream-periods": "every stream that is drawn has a mean, which is a circle",
     "clock-exchanges": "every clock has a panel with its band",
     "frames": "a window is around a message, and frames are bars",
     "hops": "every hop is a bar",

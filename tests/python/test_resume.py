@@ -64,7 +64,7 @@ def cut_off(tmp_path: Path, test_file: Path, monkeypatch: pytest.MonkeyPatch) ->
     simulate_run = simulation.simulate_run
 
     def first_alone(
-        directory: RunDirectory, position: int, watch: simulation.Watch
+        directory: RunDirectory, position: int, watch: simulation.Watch, *, threads: int = 1
     ) -> simulation.SimulatedRun | None:
         try:
             while position:
@@ -72,7 +72,7 @@ def cut_off(tmp_path: Path, test_file: Path, monkeypatch: pytest.MonkeyPatch) ->
                 time.sleep(0.01)
         except simulation.SimulationStopped:
             return None
-        return simulate_run(directory, position, watch)
+        return simulate_run(directory, position, watch, threads=threads)
 
     with monkeypatch.context() as patched:
         patched.setattr(simulation, "simulate_run", first_alone)
