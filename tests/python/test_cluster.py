@@ -50,7 +50,7 @@ from wiregauge.runner.benches.simulation import SimulatedRun, Simulator, Watch, 
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLES = ("messages", "passages", "sketches")
-PATIENCE_S = 150.0
+PATIENCE_S = 300.0
 
 
 def written(count: int, payloads: str) -> str:
