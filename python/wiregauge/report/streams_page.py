@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -144,8 +144,10 @@ def _instrument(one: PromiseResult) -> str:
 
 def _table(one: StreamTable) -> Table:
     """A table as the text has it; zero and what is not known are marks, so that empty columns fall out."""
-    marks: Callable[[str], str] = lambda text: {"-": NONE, "0": ZERO}.get(text, text)  # noqa: E731 - used once
-    rows = [[Cell(name, kind="text"), *(Cell(marks(text)) for text in rest)] for name, *rest in one.rows]
+    marks = {"-": NONE, "0": ZERO}
+    rows = [
+        [Cell(name, kind="text"), *(Cell(marks.get(text, text)) for text in rest)] for name, *rest in one.rows
+    ]
     heads = [Head(one.heads[0], kind="text"), *(Head(text) for text in one.heads[1:])]
     return Table(one.title, heads, [Section("", rows)], complete=_COMPLETE)
 

@@ -83,14 +83,18 @@ class Simulator(Protocol):
 
 
 def simulate(
-    directory: RunDirectory, observer: Observer, jobs: int, simulator: Simulator | None = None
+    directory: RunDirectory,
+    observer: Observer,
+    jobs: int,
+    simulator: Simulator | None = None,
+    *,
+    threads: int = 1,
 ) -> None:
     """Simulates every run of the plan, `jobs` of them at a time, in this process unless there is a `simulator`.
 
-    Where there are fewer runs than `jobs`, each has several threads. Raises Interrupted, SimulationFailed, or
-    RunDirectoryError for a failing disk.
+    In this process a large run has up to so many threads. Raises Interrupted, SimulationFailed, or RunDirectoryError
+    for a failing disk.
     """
-    threads = max(1, jobs // max(1, len(directory.plan.runs)))
     _Simulation(directory, observer, simulator or partial(simulate_run, threads=threads)).run(jobs)
 
 

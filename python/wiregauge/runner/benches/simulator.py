@@ -44,7 +44,10 @@ class SimulatorBench(Bench):
 
     def run(self, directory: RunDirectory, observer: Observer) -> None:
         """See `Bench`."""
-        simulate(directory, observer, self._jobs or len(os.sched_getaffinity(0)), self._simulator)
+        # Threads of one run gain little so far and take twice the processor time: only who asks has them.
+        threads = max(1, (self._jobs or 1) // max(1, len(directory.plan.runs)))
+        jobs = self._jobs or len(os.sched_getaffinity(0))
+        simulate(directory, observer, jobs, self._simulator, threads=threads)
 
 
 def _facts(campaign: Campaign) -> Sequence[Fact]:
