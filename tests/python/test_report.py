@@ -85,6 +85,7 @@ def test_verdict_and_validity_come_first(demo: Path) -> None:
         "Latency against payload",
         "All results",
         "What became of every message",
+        "Every message against time",
         "What explains it",
         "Figures",
         "Validity: can these figures be trusted?",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 import numpy as np
 
 from wiregauge.figures.model import Box, Line, Style, Trace
-from wiregauge.measures.definitions.units import count_of
 from wiregauge.results.shapes import BoxShape, CourseShape, TailShape
 
 US = 1e3
@@ -48,21 +48,32 @@ def rarities(most: float, decades: int = 8) -> list[tuple[float, str]]:
     return [tick for tick in each if tick[0] <= most * 1.5]
 
 
+COURSES_WORDS: Final[Mapping[str, str]] = {
+    "each": "All {total} {what} are in the picture: each is a mark.",
+    "columns": (
+        "All {total} {what} are in the picture: of each of {columns} columns of time (at most {most} {what}) the least "
+        "and the greatest are drawn, exactly and where they were."
+    ),
+    "gone": " Not in it, as they have no value: {gone}.",
+    "lost": "{n} lost message{s}",
+    "unknown": "{n} message{s} of unknown fate",
+    "and": " and ",
+}
+"""The words of `courses_note`, which pages that draw by themselves fill in likewise."""
+
+
 def courses_note(shapes: Sequence[CourseShape], what: str) -> str:
     """A note for a plot against time: it shows all values, in columns; values that do not exist have no mark."""
     total = sum(shape.values for shape in shapes)
     most = max(shape.most for shape in shapes)
-    said = f"All {total} {what} are in the picture: "
-    said += (
-        "each is a mark."
-        if most <= 2
-        else f"of each of {sum(len(shape.n) for shape in shapes)} columns of time (at most {most} {what}) the least "
-        "and the greatest are drawn, exactly and where they were."
+    said = COURSES_WORDS["each" if most <= 2 else "columns"].format(
+        total=total, what=what, most=most, columns=sum(len(shape.n) for shape in shapes)
     )
-    lost, unknown = (sum(int(getattr(shape, name).sum()) for shape in shapes) for name in ("lost", "unknown"))
-    gone = [count_of(lost, "lost message")] if lost else []
-    gone += [f"{count_of(unknown, 'message')} of unknown fate"] if unknown else []
-    return said + (f" Not in it, as they have no value: {' and '.join(gone)}." if gone else "")
+    counts = {name: sum(int(getattr(shape, name).sum()) for shape in shapes) for name in ("lost", "unknown")}
+    gone = COURSES_WORDS["and"].join(
+        COURSES_WORDS[name].format(n=n, s="" if n == 1 else "s") for name, n in counts.items() if n
+    )
+    return said + (COURSES_WORDS["gone"].format(gone=gone) if gone else "")
 
 
 def beyond_note(outside: int, drawn: int) -> str:

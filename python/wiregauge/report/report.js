@@ -28,18 +28,23 @@
   };
   const visible = new IntersectionObserver((seen) => seen.forEach((entry) => entry.isIntersecting && draw(entry.target)), { rootMargin: "400px" });
   // The library that draws is deflated: a page is 0.8 MB smaller. What is unpacked runs as an inline script of the page.
-  const inflated = (id) => {
+  const inflate = (id) => {
     const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), (letter) => letter.charCodeAt(0));
-    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).text();
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate")));
+  };
+  const inflated = (id) => inflate(id).text();
+  const load = async (id) => {
+    const library = document.createElement("script");
+    library.textContent = await inflated(id);
+    document.head.append(library);
   };
   const unpack = async () => {
-    const library = document.createElement("script");
-    library.textContent = await inflated("plotly");
-    document.head.append(library);
+    await load("plotly");
     plots.forEach((plot) => visible.observe(plot));
     if (location.hash === "#all") plots.forEach(draw);
   };
-  const refused = () => plots.forEach((plot) => { plot.textContent = "This browser cannot unpack the library that draws: a version of 2023 or newer can (DecompressionStream)."; });
+  const tooOld = (what) => `This browser cannot unpack ${what}: a version of 2023 or newer can (DecompressionStream).`;
+  const refused = () => plots.forEach((plot) => { plot.textContent = tooOld("the library that draws"); });
   if (plots.length) unpack().catch(refused);
   document.querySelectorAll(".legend button").forEach((button) => button.addEventListener("click", () => {
     const plot = button.closest("figure").querySelector(".plot");
@@ -95,12 +100,23 @@
     choose();
   };
   if (every) {
-    const fill = () => table().catch(() => { every.querySelector(".found").textContent = "This browser cannot unpack the rows: a version of 2023 or newer can (DecompressionStream)."; });
+    const fill = () => table().catch(() => { every.querySelector(".found").textContent = tooOld("the rows"); });
     if (every.open) fill(); else every.addEventListener("toggle", fill, { once: true });
+  }
+  // Every message against time is drawn once its fold opens.
+  const messages = document.getElementById("messages-values") && document.getElementById("messages");
+  if (messages) {
+    const fill = async () => {
+      try {
+        const [about, values] = await Promise.all([inflated("messages-about"), inflate("messages-values").arrayBuffer(), load("messages-script")]);
+        drawEmbedded(JSON.parse(about), new Uint8Array(values));
+      } catch { document.getElementById("panels").textContent = tooOld("the messages"); }
+    };
+    messages.addEventListener("toggle", fill, { once: true });
   }
   // A link leads to what it names, folded or not; "#all" opens everything.
   const lead = () => {
-    const name = decodeURIComponent(location.hash.slice(1));
+    const name = decodeURIComponent(location.hash.slice(1).split("?")[0]);
     if (name === "all") { unfold(); return; }
     const target = name && document.getElementById(name);
     if (!target) return;

@@ -21,6 +21,7 @@ from wiregauge.figures.model import Panel
 from wiregauge.figures.ticks import extent
 from wiregauge.files import ForeignFileError, check_place, cure_for, printable_lines, write_whole
 from wiregauge.measures import DEFINITIONS, Judgement, RunDirectoryError
+from wiregauge.measures.definitions.units import duration
 from wiregauge.measures.explaining import Explanation, explain
 from wiregauge.measures.large import is_large, narrowed
 from wiregauge.measures.progress import reached
@@ -30,6 +31,7 @@ from wiregauge.report.alarms import alarm_table
 from wiregauge.report.all_flows import all_flows
 from wiregauge.report.clusters import cluster_table
 from wiregauge.report.credits import credit_table
+from wiregauge.report.embedded import embedded, packed
 from wiregauge.report.explained import MOST_FLOWS, FlowSection, flow_sections
 from wiregauge.report.first import Glance, glance
 from wiregauge.report.keys import key_tables
@@ -145,6 +147,8 @@ def page(
         in_full=told,
         every_flow=all_flows(whole),
         glance=glance(judgement),
+        messages=embedded(whole, explanation, _rendered_part),
+        zoom=_packed_zoom(),
         key_tables=key_tables(judgement),
         outcomes=tables.outcome_table(judgement),
         details=tables.detail_table(judgement),
@@ -241,7 +245,7 @@ def _templates() -> Environment:
                 super().dump_bytecode(bucket)
 
     folder = Path(__file__).with_name("__pycache__")
-    return Environment(
+    made = Environment(
         autoescape=True,
         finalize=_seen,
         undefined=StrictUndefined,
@@ -251,11 +255,29 @@ def _templates() -> Environment:
         auto_reload=False,
         bytecode_cache=None if sys.dont_write_bytecode else Kept(str(folder)),
     )
+    made.filters.update(duration=duration)
+    return made
 
 
 def _seen(value: object) -> object:
     """A value from outside as printable text; the page's own markup is unchanged."""
     return printable_lines(value) if type(value) is str else value
+
+
+def _rendered_part(template: str, content: Mapping[str, object]) -> str:
+    return _templates().get_template(template).render(**content)
+
+
+@cache
+def _packed_zoom() -> Mapping[str, object]:
+    """The scripts and the style of messages against time, packed as `_packed_script`."""
+    from markupsafe import Markup
+
+    library = _file("vendor/uPlot.iife.min.js")
+    notice = " ".join((library[: library.index("*/")] + _file("vendor/LICENSE")).strip("/*! ").split())
+    script = "\n".join((library, _file("zoom.js"), _file("embedded.js")))
+    style = _file("vendor/uPlot.min.css") + _file("zoom.css")
+    return {"notice": notice, "packed": Markup(packed(script.encode())), "css": Markup(style)}
 
 
 @cache

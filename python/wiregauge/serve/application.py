@@ -17,6 +17,7 @@ from starlette.types import ASGIApp
 
 from wiregauge.records import RunDirectoryError
 from wiregauge.records.lock import is_locked
+from wiregauge.report.zoom import flow_key
 from wiregauge.serve.access import Access
 from wiregauge.serve.comparisons import compare_page, compared_page
 from wiregauge.serve.distributions import distribution
@@ -24,7 +25,7 @@ from wiregauge.serve.index import Index, Listed
 from wiregauge.serve.live import live_now, live_page, stop
 from wiregauge.serve.messages import columns, message, messages_page, picture
 from wiregauge.serve.notes import back, form_of, notes_of, write_note
-from wiregauge.serve.opened import Opened, Shelf, flow_key
+from wiregauge.serve.opened import Opened, Shelf
 from wiregauge.serve.rendering import STATIC, page, static_file
 from wiregauge.serve.reports import BOUNDS, REPORT, TREND, Document, Making
 from wiregauge.serve.runs import runs_page

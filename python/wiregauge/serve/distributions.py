@@ -13,8 +13,9 @@ from starlette.responses import Response
 
 from wiregauge.measures.definitions.units import count_of
 from wiregauge.measures.metrics.summarise import summarise
+from wiregauge.report.zoom import flow_key
 from wiregauge.serve.index import Listed
-from wiregauge.serve.opened import Opened, flow_key
+from wiregauge.serve.opened import Opened
 from wiregauge.serve.views import View, view_of
 
 __all__ = ["distribution"]

@@ -20,51 +20,42 @@ from wiregauge.figures.model import Axis, Figure, Panel, Scatter
 from wiregauge.figures.traces import US
 from wiregauge.measures.definitions import DEFINITIONS
 from wiregauge.measures.explaining import Stories, Subject
-from wiregauge.measures.explaining.sentences import FOREIGN, took_text
 from wiregauge.measures.extremes import CourseShape
-from wiregauge.measures.metrics.flow_plan import FlowPlan
-from wiregauge.serve.index import Listed
-from wiregauge.serve.notes import notes_json
-from wiregauge.serve.opened import Opened, flow_key
-from wiregauge.serve.rendering import page
-from wiregauge.serve.views import (
-    MOST_COLUMNS,
-    MOST_DRAWN,
-    View,
-    columns_json,
+from wiregauge.report.zoom import (
+    COLUMN_HEADS,
+    PICTURE_COLUMNS,
     described,
-    shapes_of,
+    flow_key,
+    notes_on,
     shown_in,
+    story_content,
     styles_of,
-    view_of,
 )
+from wiregauge.serve.index import Listed
+from wiregauge.serve.notes import notes_of
+from wiregauge.serve.opened import Opened
+from wiregauge.serve.rendering import page
+from wiregauge.serve.views import MOST_COLUMNS, View, columns_json, shapes_of, view_of
 
 __all__ = ["columns", "message", "messages_page", "picture"]
 
-PICTURE_COLUMNS: Final = 1000
-"""Columns of a picture as a file, and of its table."""
-BESIDE: Final = 20.0
-"""Periods on each side of a message that is shown among its neighbours."""
 _MEDIA: Final = {"svg": "image/svg+xml", "png": "image/png", "csv": "text/csv; charset=utf-8"}
 
 
 def messages_page(request: Request, listed: Listed, opened: Opened, *, control: bool) -> Response:
     """The page; a script of it asks for the columns of the window."""
     view = view_of(opened, request.query_params)
-    of_number: dict[int, list[FlowPlan]] = {}
-    for flow in view.run.flows:
-        of_number.setdefault(flow.id, []).append(flow)
+    notes, _ = notes_of(opened)
     about = {
         **described(view.run),
         "shown": [flow_key(flow) for flow in view.flows],
         "drawn": list(view.measures),
-        "most": MOST_DRAWN,
-        "notes": notes_json(opened, view.run.index, of_number),
+        "notes": notes_on(notes, view.run),
     }
     root = request.scope.get("root_path", "")
     return page(
         request,
-        "zoom.html.j2",
+        "messages.html.j2",
         listed=listed,
         runs=opened.runs,
         repeats=opened.recorded.plan.repeats,
@@ -110,24 +101,10 @@ def picture(request: Request, listed: Listed, opened: Opened) -> Response:
 def _table(view: View, drawn: dict[str, dict[str, CourseShape]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    names = (
-        "begin",
-        "end",
-        "messages",
-        "lost",
-        "unknown",
-        "n",
-        "least",
-        "greatest",
-        "least_at",
-        "greatest_at",
-    )
-    units = {"least": "least_ns", "greatest": "greatest_ns", "begin": "begin_s", "end": "end_s"}
-    units |= {"least_at": "least_at_s", "greatest_at": "greatest_at_s"}
-    writer.writerow(["run", "flow", "measure", *(units.get(name, name) for name in names)])
+    writer.writerow(["run", "flow", "measure", *COLUMN_HEADS.values()])
     for measure, shapes in drawn.items():
         for key, shape in shapes.items():
-            for row in zip(*(getattr(shape, name).tolist() for name in names), strict=True):
+            for row in zip(*(getattr(shape, name).tolist() for name in COLUMN_HEADS), strict=True):
                 writer.writerow(
                     [view.run.index, key, measure, *("" if math.isnan(cell) else cell for cell in row)]
                 )
@@ -150,7 +127,7 @@ def _figure(opened: Opened, view: View, drawn: dict[str, dict[str, CourseShape]]
         panels.append(
             Panel(title, Axis("time in the run (s)", span=window), Axis("µs", log=view.log), traces)
         )
-        notes.append(f"{title}: {shown_in(view, measure, shapes.values())}")
+        notes.append(f"{title}: {shown_in(view.run, measure, shapes.values())}")
     name = opened.recorded.plan.name
     return Figure("messages", f"{name}, run {view.run.index}", "", panels, share_y=False, notes=notes)
 
@@ -189,10 +166,6 @@ def message(request: Request, listed: Listed, opened: Opened) -> Response:
         request,
         "message.html.j2",
         listed=listed,
-        flow=flow,
         story=Stories(opened.recorded, view.run).at(subject, measure, at),
-        names=opened.recorded.plan.network.names,
-        foreign=FOREIGN,
-        took_text=took_text,
-        width=BESIDE * (flow.period_ns or 1e6) / 1e9,
+        **story_content(opened.recorded.plan.network.names, flow),
     )

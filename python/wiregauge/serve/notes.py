@@ -11,12 +11,12 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from wiregauge.measures.metrics.flow_plan import FlowPlan
 from wiregauge.records import Notes, RunDirectoryError, change_notes, read_notes
+from wiregauge.report.zoom import flow_key
 from wiregauge.serve.index import Listed
-from wiregauge.serve.opened import Opened, flow_key
+from wiregauge.serve.opened import Opened
 
-__all__ = ["back", "form_of", "notes_json", "notes_of", "write_note"]
+__all__ = ["back", "form_of", "notes_of", "write_note"]
 
 LONGEST_FORM: Final = 64 << 10
 """Bytes of a form that is sent."""
@@ -41,27 +41,6 @@ def notes_of(opened: Opened) -> tuple[Notes, str]:
         return read_notes(opened.path), ""
     except RunDirectoryError as error:
         return Notes(), str(error)
-
-
-def notes_json(opened: Opened, run: int, flows: Mapping[int, list[FlowPlan]]) -> list[Mapping[str, object]]:
-    """The notes on an instant of a run, for its pictures."""
-    found, _ = notes_of(opened)
-    return [
-        {
-            "text": note.text,
-            "at": note.at_s,
-            "flow": next(
-                (
-                    flow_key(flow)
-                    for flow in flows.get(note.flow if note.flow is not None else -1, ())
-                    if note.to in (None, flow.destination)
-                ),
-                None,
-            ),
-        }
-        for note in found.notes
-        if note.at_s is not None and note.run in (None, run)
-    ]
 
 
 def write_note(form: Mapping[str, str], listed: Listed, opened: Opened) -> None:

@@ -17,15 +17,10 @@ from wiregauge.measures.metrics.recorded import Recorded, open_recorded
 from wiregauge.records import MANIFEST, RunDirectoryError, read_json
 from wiregauge.serve.index import Stamp, stamp_of
 
-__all__ = ["Opened", "Shelf", "flow_key"]
+__all__ = ["Opened", "Shelf"]
 
 MOST_HELD: Final = 3
 """Run directories whose plans and extremes are held."""
-
-
-def flow_key(flow: FlowPlan) -> str:
-    """Name of a flow at one receiver in addresses: its number, with the receiver's where there are several."""
-    return f"{flow.id}-{flow.receiver}" if flow.multicast else f"{flow.id}"
 
 
 class Opened(Struct):

@@ -7,7 +7,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, Final
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
@@ -19,12 +19,14 @@ __all__ = ["STATIC", "page", "static_file"]
 STATIC: Final[Mapping[str, tuple[str, str, str]]] = {
     "report.css": ("wiregauge.report", "report.css", "text/css"),
     "serve.css": ("wiregauge.serve", "static/serve.css", "text/css"),
-    "uplot.css": ("wiregauge.serve", "vendor/uPlot.min.css", "text/css"),
-    "uplot.js": ("wiregauge.serve", "vendor/uPlot.iife.min.js", "text/javascript"),
+    "uplot.css": ("wiregauge.report", "vendor/uPlot.min.css", "text/css"),
+    "uplot.js": ("wiregauge.report", "vendor/uPlot.iife.min.js", "text/javascript"),
     "page.js": ("wiregauge.serve", "static/page.js", "text/javascript"),
     "edit.js": ("wiregauge.serve", "static/edit.js", "text/javascript"),
     "live.js": ("wiregauge.serve", "static/live.js", "text/javascript"),
-    "zoom.js": ("wiregauge.serve", "static/zoom.js", "text/javascript"),
+    "zoom.css": ("wiregauge.report", "zoom.css", "text/css"),
+    "zoom.js": ("wiregauge.report", "zoom.js", "text/javascript"),
+    "served.js": ("wiregauge.serve", "static/served.js", "text/javascript"),
 }
 """Files that pages load: package, place in it, media type."""
 
@@ -44,7 +46,10 @@ def _templates() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        loader=PackageLoader("wiregauge.serve", "templates"),
+        # A report shares the view of messages with the server.
+        loader=ChoiceLoader(
+            [PackageLoader("wiregauge.serve", "templates"), PackageLoader("wiregauge.report", "")]
+        ),
         auto_reload=False,
     )
     made.filters.update(duration=duration, share=share, count_of=count_of, in_unit=in_unit)

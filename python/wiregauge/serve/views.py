@@ -6,36 +6,27 @@ Every view is an address: `run`, `f` (flows, by `flow_key`), `m` (measures), `t`
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from msgspec import Struct
 from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
 
-from wiregauge.figures.model import Style
-from wiregauge.figures.palette import variety
-from wiregauge.figures.traces import courses_note
 from wiregauge.measures.definitions import DEFINITIONS
-from wiregauge.measures.extremes import CourseShape, measures_of
+from wiregauge.measures.extremes import CourseShape
 from wiregauge.measures.metrics.flow_plan import FlowPlan, RunPlan
-from wiregauge.serve.opened import Opened, flow_key
+from wiregauge.report.zoom import COLUMN_HEADS, MOST_DRAWN, flow_key, shown_in, slowest
+from wiregauge.serve.opened import Opened
 
 __all__ = [
     "MOST_COLUMNS",
-    "MOST_DRAWN",
     "View",
     "columns_json",
-    "described",
     "shapes_of",
-    "shown_in",
-    "styles_of",
     "view_of",
 ]
 
-MOST_DRAWN: Final = 12
-"""Flows in one view: colours distinguish no more."""
-USUAL_DRAWN: Final = 4
 MOST_COLUMNS: Final = 4000
 
 
@@ -96,8 +87,7 @@ def _worst(opened: Opened, run: RunPlan) -> list[FlowPlan]:
         found = judged.get("max") if isinstance(judged, dict) else None
         return float(found) if isinstance(found, int | float) else -math.inf
 
-    chosen = {id(flow) for flow in sorted(run.flows, key=lambda flow: -greatest(flow))[:USUAL_DRAWN]}
-    return [flow for flow in run.flows if id(flow) in chosen]
+    return slowest(run.flows, greatest)
 
 
 def shapes_of(opened: Opened, view: View, measure: str, most: int) -> dict[str, CourseShape]:
@@ -116,63 +106,13 @@ def columns_json(opened: Opened, view: View, measure: str, most: int) -> Mapping
     shapes = shapes_of(opened, view, measure, most)
     return {
         "measure": measure,
-        "note": shown_in(view, measure, shapes.values()),
+        "note": shown_in(view.run, measure, shapes.values()),
         "flows": {name: _columns(shape) for name, shape in shapes.items()},
     }
 
 
-def shown_in(view: View, measure: str, shapes: Iterable[CourseShape]) -> str:
-    """A sentence for below a picture: how many values of which flows it shows, and how."""
-    what = "passages through switches" if measure == "residence" else "messages"
-    drawn = [shape for shape in shapes if len(shape.n)]
-    if not drawn:
-        return f"There are no {what} of these flows in the window."
-    note, of_all = courses_note(drawn, what), len(view.run.flows)
-    return note if len(drawn) == of_all else f"{note} Drawn: {len(drawn)} of the run's {of_all} flows."
-
-
 def _columns(shape: CourseShape) -> Mapping[str, Any]:
-    names = ("begin", "end", "least", "greatest", "least_at", "greatest_at")
-    counts = ("messages", "lost", "unknown", "n")
     return {
-        **{
-            name: [None if math.isnan(value) else value for value in getattr(shape, name).tolist()]
-            for name in names
-        },
-        **{name: getattr(shape, name).tolist() for name in counts},
-    }
-
-
-def styles_of(run: RunPlan) -> dict[str, Style]:
-    """The style of each flow of a run, by `flow_key`: the same whichever of them are drawn."""
-    seen: dict[str, int] = {}
-    found = {}
-    for flow in run.flows:
-        place = seen.setdefault(flow.protocol, 0)
-        seen[flow.protocol] += 1
-        found[flow_key(flow)] = variety(flow.protocol, place, len(run.flows))
-    return found
-
-
-def described(run: RunPlan) -> Mapping[str, Any]:
-    """A run as the page of messages needs it: its flows, their measures and colours, and its span, s."""
-    styles = styles_of(run)
-    return {
-        "run": run.index,
-        "span": [run.warm_up_ns / 1e9, (run.warm_up_ns + run.duration_ns) / 1e9],
-        "flows": [
-            {
-                "key": flow_key(flow),
-                "label": f"{flow.id}: {flow.source} → {flow.destination}"
-                + (" and back" if flow.relayed else ""),
-                "colour": styles[flow_key(flow)].colour,
-                "measures": measures_of(flow),
-            }
-            for flow in run.flows
-        ],
-        "measures": [
-            {"name": name, "title": one.title, "definition": one.formula}
-            for name, one in DEFINITIONS.items()
-            if any(name in measures_of(flow) for flow in run.flows)
-        ],
+        name: [None if math.isnan(value) else value for value in getattr(shape, name).tolist()]
+        for name in COLUMN_HEADS
     }

@@ -26,6 +26,9 @@ __all__ = [
     "RESIDENCE",
     "Key",
     "build",
+    "every_message",
+    "every_passage",
+    "passages_of",
     "raw",
     "raw_residence",
     "raw_spaced",
@@ -292,6 +295,24 @@ def _places(span: tuple[int, int]) -> pl.Series:
     return pl.Series(_PLACE, np.arange(*span))
 
 
+def every_message(
+    directory: Recorded,
+    run: RunPlan,
+    flows: Sequence[FlowPlan],
+    clocks: RunClocks | None,
+    names: Collection[str],
+) -> dict[Key, Values]:
+    """Every message of the measured part by flow, with these measures: for runs small enough to be held."""
+    plans = {(flow.id, flow.receiver): flow for flow in flows}
+    parts: dict[Key, list[pl.DataFrame]] = {}
+    for key, rows in _of_flows(
+        directory, run, flows, clocks, _columns(flows, names, corrected_late=clocks is not None)
+    ):
+        parts.setdefault(key, []).append(rows)
+    found = {key: pl.concat(of) for key, of in parts.items()}
+    return {key: _values(plans[key], rows, names) for key, rows in found.items() if rows.height}
+
+
 def raw(
     directory: Recorded,
     run: RunPlan,
@@ -358,13 +379,30 @@ def residences(directory: Recorded, run: RunPlan, numbers: Collection[int]) -> d
     if rows is None:
         return {}
     growing = {number: Growing() for number in numbers}
-    total = directory.reading(run.index, lambda: int(rows.select(pl.len()).collect().item()))
+    total = passages_of(directory, run)
     for place in range(0, total, BATCH):
         found = _parted(_read_passages(directory, run, rows, (place, min(place + BATCH, total))))
         for flow in found.keys() & growing.keys():
             for part in found[flow]:
                 growing[flow].add(_stays(part))
     return {number: blocks for number, one in growing.items() if (blocks := one.finish()) is not None}
+
+
+def every_passage(directory: Recorded, run: RunPlan) -> dict[int, Values]:
+    """Every passage through a switch by flow: for runs small enough to be held."""
+    rows = _passages(directory, run)
+    if rows is None:
+        return {}
+    found = _parted(_read_passages(directory, run, rows, (0, passages_of(directory, run))))
+    return {flow: _stays(pl.concat(parts)) for flow, parts in found.items()}
+
+
+def passages_of(directory: Recorded, run: RunPlan) -> int:
+    """How many passages through switches there are."""
+    rows = _passages(directory, run)
+    if rows is None:
+        return 0
+    return directory.reading(run.index, lambda: int(rows.select(pl.len()).collect().item()))
 
 
 def raw_residence(

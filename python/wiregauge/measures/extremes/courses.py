@@ -6,7 +6,7 @@ computed from the messages on first use.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -19,6 +19,9 @@ from wiregauge.measures.extremes.building import (
     RESIDENCE,
     Key,
     build,
+    every_message,
+    every_passage,
+    passages_of,
     raw,
     raw_residence,
     raw_spaced,
@@ -204,6 +207,41 @@ class Courses:
                 return None
             return self._made(flow, "bag_spacing", lambda ns: np.maximum(bag - ns, 0.0), falling=True)
         return self._made(flow, name)
+
+    def every(self, names: Collection[str]) -> dict[Key, Values]:
+        """Every message by flow, in the order of sending, with those of these measures that a flow's messages have.
+
+        Values are in ps, rounded, clocks taken out. Only for runs small enough to be held.
+        """
+        found: dict[Key, Values] = {}
+        for moved in (False, True):
+            flows = [flow for flow in self._flows.values() if self._clocks.moved(flow) == moved]
+            if flows:
+                clocks = self._clocks if moved else None
+                found |= every_message(self._directory, self._run, flows, clocks, names)
+        return {key: self._shifted(self._flows[key], found[key]) for key in self._flows if key in found}
+
+    def _shifted(self, flow: FlowPlan, values: Values) -> Values:
+        offset = self._clocks.between(flow).outward_ns
+        of = {}
+        for name, (value, known) in values.of.items():
+            shift = np.int64(round(clock_shift(name, flow, offset) * PS_PER_NS))
+            of[name] = value - shift, known
+        return replace(values, of=of).cut(np.argsort(values.at, kind="stable"))
+
+    def every_residence(self) -> dict[Key, Values]:
+        """Every passage through a switch by flow, in the order of leaving it; as `every`."""
+        by_number = every_passage(self._directory, self._run)
+        return {
+            key: by_number[flow.id].cut(np.argsort(by_number[flow.id].at, kind="stable"))
+            for key, flow in self._flows.items()
+            if flow.id in by_number
+        }
+
+    @property
+    def passages(self) -> int:
+        """How many passages through switches the run has."""
+        return passages_of(self._directory, self._run)
 
     def _made(
         self,

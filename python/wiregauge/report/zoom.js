@@ -1,18 +1,27 @@
 "use strict";
-// Messages against time. The server sends the exact columns of a window; here they are drawn, and the window is moved.
-(() => {
+// Messages against time, in a report and in pages of a server. `source` gives what is drawn: `runs`, each described;
+// `columns(asked)` of a window; `story(asked)` of a message; `address`, which is the view; and where it can,
+// `distribution(asked)` of a window and `save(kind, asked, picture)`. Each answers with a promise.
+const drawMessages = (source) => {
   const page = document.getElementById("zoom");
-  const about = JSON.parse(document.getElementById("about").textContent);
-  const flows = new Map(about.flows.map((flow) => [flow.key, flow]));
-  const titles = new Map(about.measures.map((one) => [one.name, one]));
+  let about, flows, titles;
+  const enter = (run) => {
+    about = source.runs.find((one) => String(one.run) === run) || source.runs[0];
+    flows = new Map(about.flows.map((flow) => [flow.key, flow]));
+    titles = new Map(about.measures.map((one) => [one.name, one]));
+  };
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const dark = matchMedia("(prefers-color-scheme: dark)");
+  // Colours are chosen for white paper; where it is dark they are mixed with 28 % of white.
+  const shade = (colour) => dark.matches ? `#${[1, 3, 5].map((at) => Math.round(0.72 * parseInt(colour.slice(at, at + 2), 16) + 0.28 * 255).toString(16).padStart(2, "0")).join("")}` : colour;
+  const onScreen = { style, shade };
   const SHAPES = ["circle", "square", "diamond", "triangle"];
   const HEIGHT = 240, MOST_ROWS = 400, WORST = 5, NONE = 0.7;
 
   // -- the view is the address --------------------------------------------------------------------------------
   const read = () => {
-    const given = new URLSearchParams(location.search);
+    const given = new URLSearchParams(source.address.read());
+    enter(given.get("run"));
     const list = (name, usual, known) => {
       const found = (given.get(name) || "").split(",").filter((one) => known.has(one));
       return found.length ? found : usual;
@@ -28,6 +37,7 @@
     };
   };
   let view = read();
+  const panels = new Map();
   const address = (more = {}) => {
     const given = new URLSearchParams({ run: about.run, f: view.flows.join(","), m: view.measures.join(",") });
     if (view.t) given.set("t", view.t.join(","));
@@ -36,13 +46,21 @@
     for (const [name, value] of Object.entries(more)) given.set(name, value);
     return `?${given}`;
   };
+  const asking = (measure) => ({ about, address: address({ m: measure }), measure, flows: view.flows, t: view.t });
   const state = () => address(view.told ? { of: view.told.flow, by: view.told.measure, at: view.told.at } : {});
   const move = (change) => {
     Object.assign(view, change);
-    history.pushState(null, "", state());
+    source.address.write(state(), true);
     show();
   };
-  addEventListener("popstate", () => { view = read(); show(); tell(view.told, false); });
+  const again = () => {
+    const before = about.run;
+    view = read();
+    if (about.run !== before) empty();
+    show();
+    tell(view.told, false);
+  };
+  source.address.changed(again);
 
   // -- numbers ------------------------------------------------------------------------------------------------
   const UNITS = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]];
@@ -74,7 +92,6 @@
   };
 
   // -- panels -------------------------------------------------------------------------------------------------
-  const panels = new Map();
   const make = (tag, content = {}, ...inside) => {
     const element = document.createElement(tag);
     for (const [name, value] of Object.entries(content)) {
@@ -91,6 +108,7 @@
     constructor(measure) {
       this.measure = measure;
       const title = titles.get(measure);
+      this.title = title.title;
       const name = `panel-${measure}`;
       this.canvas = make("div", { class: "canvas", tabIndex: 0, role: "group" });
       this.canvas.setAttribute("aria-labelledby", name);
@@ -102,8 +120,9 @@
       this.rows.setAttribute("aria-label", `Table of ${title.title}`);
       this.table = make("details", { class: "fold" }, make("summary", { textContent: "The picture as a table" }), this.rows);
       this.table.addEventListener("toggle", () => this.tabulate());
-      this.spread = new Distribution(measure, title.title);
-      this.figure = make("figure", { class: "view" }, make("h2", { id: name, textContent: title.title }), this.canvas, this.readout, this.worst, this.note, this.spread.place, this.table);
+      this.spread = source.distribution ? new Distribution(measure, title.title) : null;
+      const folds = [this.spread?.place, this.table].filter(Boolean);
+      this.figure = make("figure", { class: "view" }, make("h2", { id: name, textContent: title.title }), this.canvas, this.readout, this.worst, this.note, ...folds);
       this.canvas.addEventListener("keydown", (event) => this.key(event));
       this.data = null;
       this.marked = -1;
@@ -111,18 +130,16 @@
     }
 
     async load() {
-      this.spread.load();
-      const asked = address({ m: this.measure, columns: Math.max(Math.round(this.canvas.clientWidth - 70), 100) });
+      this.spread?.load();
+      const columns = Math.max(Math.round(this.canvas.clientWidth - 70), 100);
+      const asked = address({ m: this.measure, columns });
       if (asked === this.asked) return this.draw();
       this.asked = asked;
       this.canvas.classList.add("waiting");
       this.abort?.abort();
       this.abort = new AbortController();
       try {
-        const answer = await fetch(`${page.dataset.columns}${asked}`, { signal: this.abort.signal });
-        const said = await answer.json();
-        if (!answer.ok) throw new Error(said.error);
-        this.data = said;
+        this.data = await source.columns({ ...asking(this.measure), columns, signal: this.abort.signal });
       } catch (error) {
         if (error.name === "AbortError") return;
         this.data = null;
@@ -187,8 +204,8 @@
       this.tabulate();
     }
 
-    paint(plot) {
-      const { ctx } = plot, ratio = devicePixelRatio || 1;
+    paint(plot, ctx = plot.ctx, { style, shade } = onScreen) {
+      const ratio = devicePixelRatio || 1;
       ctx.save();
       ctx.beginPath();
       ctx.rect(plot.bbox.left, plot.bbox.top, plot.bbox.width, plot.bbox.height);
@@ -197,7 +214,7 @@
       const bottom = plot.bbox.top + plot.bbox.height;
       this.shown.forEach(([key, one]) => {
         const colour = flows.get(key).colour, shape = SHAPES[view.flows.indexOf(key) % SHAPES.length];
-        ctx.fillStyle = ctx.strokeStyle = dark.matches ? `color-mix(in srgb, ${colour} 72%, white)` : colour;
+        ctx.fillStyle = ctx.strokeStyle = shade(colour);
         for (let k = 0; k < one.n.length; k++) {
           if (!one.n[k]) continue;
           const low = view.log && one.least[k] <= 0 ? bottom : y(one.least[k]), high = y(one.greatest[k]);
@@ -333,7 +350,7 @@
       this.place.addEventListener("toggle", () => {
         const others = view.spread.filter((one) => one !== measure);
         view.spread = this.place.open ? [...others, measure] : others;
-        history.replaceState(null, "", state());
+        source.address.write(state(), false);
         this.load();
       });
     }
@@ -347,10 +364,7 @@
       this.abort = new AbortController();
       this.note.textContent = "The values of the window are read…";
       try {
-        const answer = await fetch(`${page.dataset.distribution}${asked}`, { signal: this.abort.signal });
-        const said = await answer.json();
-        if (!answer.ok) throw new Error(said.error);
-        this.data = said;
+        this.data = await source.distribution({ ...asking(this.measure), signal: this.abort.signal });
       } catch (error) {
         if (error.name === "AbortError") return;
         this.asked = "";
@@ -398,8 +412,7 @@
         { ...axis, label: axes.y, size: 56, values: (_, splits) => splits.map((at) => at === null || (axes.steps && at < 1) ? "" : String(Number(at.toPrecision(5)))) },
       ],
       series: [{}, ...series.map((one) => {
-        const colour = flows.get(one.key).colour, shown = dark.matches ? `color-mix(in srgb, ${colour} 72%, white)` : colour;
-        return { stroke: shown, width: 1.5, spanGaps: !axes.steps, points: { show: false }, ...(axes.steps ? { paths: uPlot.paths.stepped({ align: 1 }) } : {}) };
+        return { stroke: shade(flows.get(one.key).colour), width: 1.5, spanGaps: !axes.steps, points: { show: false }, ...(axes.steps ? { paths: uPlot.paths.stepped({ align: 1 }) } : {}) };
       })],
     }, [all, ...aligned], place);
     plot.root.querySelector("canvas").setAttribute("aria-hidden", "true");
@@ -446,9 +459,15 @@
     }));
     document.getElementById("log").setAttribute("aria-pressed", String(view.log));
     document.querySelectorAll("a[data-export]").forEach((link) => { link.href = `${link.dataset.export}${address()}`; });
+    const run = document.getElementById("run");
+    if (run) run.value = about.run;
     const [b, e] = seen();
     document.getElementById("window").textContent = view.t ? `${instant(b, e - b)} to ${instant(e, e - b)}` : "the whole run";
     document.dispatchEvent(new CustomEvent("viewed", { detail: { t: view.t, flows: view.flows, told: view.told } }));
+  };
+  const empty = () => {
+    for (const panel of panels.values()) { panel.plot?.destroy(); panel.figure.remove(); }
+    panels.clear();
   };
   const show = () => {
     const focused = document.activeElement?.closest("#measures, #flows")?.id;
@@ -465,15 +484,12 @@
   const tell = async (asked, push = true) => {
     view.told = asked;
     page.classList.toggle("told", Boolean(asked));
-    if (push) history.pushState(null, "", state());
+    if (push) source.address.write(state(), true);
     if (!asked) { story.replaceChildren(); requestAnimationFrame(show); return; }
     story.replaceChildren(make("p", { class: "note", role: "status", textContent: "The message is looked up…" }));
     requestAnimationFrame(show);
-    const given = new URLSearchParams({ run: about.run, of: asked.flow, by: asked.measure, at: asked.at });
     try {
-      const answer = await fetch(`${page.dataset.story}?${given}`, { headers: { accept: "text/html" } });
-      const found = new DOMParser().parseFromString(await answer.text(), "text/html");
-      story.replaceChildren(...document.adoptNode(found.querySelector("main")).childNodes);
+      story.replaceChildren(...await source.story({ about, ...asked }));
     } catch (error) {
       story.replaceChildren(make("p", { class: "empty", textContent: `It cannot be told: ${error.message}` }));
     }
@@ -508,12 +524,16 @@
   document.getElementById("farther").addEventListener("click", () => zoom(2));
   document.getElementById("earlier").addEventListener("click", () => pan(-0.5));
   document.getElementById("later").addEventListener("click", () => pan(0.5));
-  document.getElementById("all").addEventListener("click", () => move({ t: null }));
+  document.getElementById("whole").addEventListener("click", () => move({ t: null }));
   document.getElementById("log").addEventListener("click", () => move({ log: !view.log }));
   document.getElementById("flow-search")?.addEventListener("input", choices);
+  if (source.save) {
+    document.querySelectorAll("button[data-export]").forEach((button) => button.addEventListener("click", () => source.save(button.dataset.export, view.measures.map(asking), [...panels.values()])));
+    document.getElementById("run")?.addEventListener("change", (event) => { source.address.write(`?run=${event.target.value}`, true); again(); });
+  }
   dark.addEventListener("change", () => panels.forEach((panel) => panel.draw()));
   let width = innerWidth;
   addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; show(); } });
   show();
   if (view.told) tell(view.told, false);
-})();
+};
