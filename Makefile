@@ -173,7 +173,7 @@ format: $(VENV)/.packages
 bench:
 	@$(MAKE) --no-print-directory developer PROFILE=dist
 	@rows=$$(mktemp); trap 'rm -f $$rows' EXIT; export WIREGAUGE_BENCH_ROWS=$$rows; \
-	for part in kernels round_trip generator ns3.compare log_processor judging robot_modes probe host_model live_network bounds zoom; do \
+	for part in kernels round_trip generator ns3.compare log_processor judging robot_modes probe host_model live_network bounds zoom watching; do \
 		echo "== $$part"; $(BIN)/python -m benchmarks.$$part $(BENCH_OPTIONS) || echo "$$part: no figure"; \
 	done; echo; $(BIN)/python -m benchmarks.table $$rows
 

@@ -132,6 +132,18 @@ def taut_string(x: NDArray[np.float64], y: NDArray[np.float64], band: float) -> 
     Their abscissae and ordinates, as bytes of doubles. Raises ValueError where the points have not as many of both.
     """
 
+class LiveRun:
+    """A simulated run that is followed until `stop`, on a thread that has only time that nobody else wants."""
+
+    def __init__(self, run_json: str, segments: str) -> None:
+        """Begins to follow the segments of a run in this folder. Raises NativeError."""
+
+    def figures(self) -> str | None:
+        """JSON of the sums of a second, once; None where there are no new ones."""
+
+    def stop(self) -> None:
+        """Ends it."""
+
 class Watch:
     """Live interfaces whose streams are followed until `stop`."""
 

@@ -22,6 +22,7 @@ PARTS = (
     "host_model",
     "live_network",
     "zoom",
+    "watching",
 )
 
 

@@ -13,17 +13,24 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
+import polars as pl
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from rich.console import Console
 
+import simulation
+import synthetic
+from wiregauge import _native
 from wiregauge.cli.livetable import MOST_ROWS, live_table, live_text
 from wiregauge.config import load
-from wiregauge.plan import Campaign
+from wiregauge.plan import Campaign, as_json
 from wiregauge.plan.quantity import QuantityError
+from wiregauge.records import RunDirectory
 from wiregauge.records.live import FlowNow, RunNow
 from wiregauge.records.reported import RunEntry
 from wiregauge.runner import BenchError
+from wiregauge.runner.benches.simulated_live import Following
 from wiregauge.runner.live.alarms import MEASURES, MOST_KEPT, AlarmError, AlarmExit, AlarmLimit, Alarms
 from wiregauge.runner.live.disk import DiskBound, DiskExit, needed_bytes, room, size_of
 from wiregauge.runner.live.endpoint import Endpoint, EndpointError, address_of
@@ -31,6 +38,7 @@ from wiregauge.runner.live.figures import Figures, bucket_end_ns
 from wiregauge.runner.live.hook import Hook
 from wiregauge.runner.live.monitor import AlarmMonitor
 from wiregauge.runner.live.run_figures import RunFigures
+from wiregauge.runner.live.state import LiveState
 from wiregauge.runner.rpc import agent_pb2 as pb
 
 TEST = """<test xmlns="urn:wiregauge:test:2" name="live" seed="1" bench="netns">
@@ -495,3 +503,75 @@ def test_the_table_shows_the_gravest_flows_and_says_that_it_is_provisional() -> 
     ):
         assert said in " ".join(lines[MOST_ROWS + 1 :])
     assert live_text(RunNow(0, 0, 5.0, flows, 0, 0)) == ", 66 lost so far, latency up to 1 ms (provisional)"
+
+
+# -- simulated runs ---------------------------------------------------------------------------------------------
+
+
+SIMULATED = """<test xmlns="urn:wiregauge:test:2" name="live" seed="1">
+<network><end-system name="a"/><end-system name="b"/><end-system name="c"/><switch name="sw1"/>
+<link between="a sw1" rate="1Gbit/s"/><link between="b sw1" rate="1Gbit/s"/>
+<link between="c sw1" rate="1Gbit/s"/></network>
+<flows><flow id="10" protocol="udp" from="a" to="b"/><flow id="20" protocol="udp" from="a" to="b"/>
+<flow id="30" protocol="raw" from="a" to="c b"/></flows>
+<tasks warm-up="10ms" drain="1ms"><send flow="10" period="100us" payload="64B" count="3000"/><receive flow="10"/>
+<send flow="20" period="200us" payload="300B" count="1500"/><relay flow="20"/>
+<send flow="30" period="300us" payload="200B" count="1000"/><receive flow="30"/></tasks>
+<faults><loss link="b sw1" share="1%" sent-by="sw1"/></faults></test>"""
+
+
+def test_a_simulated_run_is_followed_by_its_records(tmp_path: Path) -> None:
+    """Counts and extremes of the whole run are those of its messages."""
+    run = simulation.simulate(SIMULATED, tmp_path)
+    spool = tmp_path / "followed"
+    following = Following(run.plan, lambda _: spool)
+    plan = run.plan.runs[0]
+    try:
+        assert following.look([]) is None
+        # The first look begins; the folder of the simulator is not there yet.
+        assert following.look([0]) is None
+        _native.simulate_run(as_json(run.plan.network), as_json(plan), str(spool), None)
+        now = None
+        while now is None:
+            time.sleep(0.05)
+            now = following.look([0])
+    finally:
+        following.stop()
+    assert (now.position, now.index, now.left_out, now.dropped) == (0, 0, 0, 0)
+    assert [flow.flow for flow in now.flows] == [10, 20, 30]
+    assert now.ports is not None
+    assert {(port.node, port.port) for port in now.ports} == {("sw1", port) for port in (1, 2, 3)}
+    passages = pl.read_parquet(simulation.tables(tmp_path)[1])
+    for port in now.ports:
+        own = passages.filter(pl.col("port") == port.port)
+        assert port.longest_ns == ((own["left"] - own["came"]).to_numpy() // 1000).max()
+    measured = run.messages.filter(~pl.col("warm_up"))
+    for flow in now.flows:
+        own = measured.filter(pl.col("flow") == flow.flow)
+        if flow.flow == 30:
+            own = own.filter(pl.col("to") == plan.flows[2].to)
+        last = "back_rx_app" if flow.flow == 20 else "rx_app"
+        came = own.drop_nulls(last)
+        took = (came[last] - came["tx_app"]).to_numpy() // 1000
+        assert (flow.sent, flow.received, flow.repeats) == (len(own), len(came), 0)
+        assert (flow.measured, flow.max_ns) == (len(came), took.max())
+        assert flow.mean_ns == pytest.approx(float(took.mean()))
+        median = float(np.quantile(took, 0.5, method="inverted_cdf"))
+        assert flow.p50_ns is not None
+        assert median <= flow.p50_ns <= median * 17 / 16 + 1
+        assert flow.measure == ("rtt" if flow.flow == 20 else "latency")
+
+
+def test_figures_of_another_simulated_run_begin_anew(tmp_path: Path) -> None:
+    recipe = synthetic.Recipe(("udp",), (64, 128), messages=40, state="running")
+    state = LiveState(RunDirectory.open(synthetic.make(tmp_path / "two", recipe)))
+    state.trial_began(state._directory.plan.runs, virtual_time=True)
+
+    def second(position: int, seconds: float) -> RunNow:
+        flow = FlowNow(10, "a", "b", "latency", 5, 5, 0, 0, 5.0, 5, 1.0, 1.0, 1.0, 9.0, 0)
+        return RunNow(position, position, seconds, (flow,), 0, 0)
+
+    for position, seconds in ((0, 4.0), (0, 8.0), (1, 3.0)):
+        state.run_measured(second(position, seconds))
+    (course,) = state._live().courses.values()
+    assert [(one.begin, one.end) for one in course] == [(0.0, 3.0)]

@@ -28,6 +28,14 @@ pub fn background() -> io::Result<()> {
     nice(19)
 }
 
+/// Gives the calling thread only the time that no other thread wants: SCHED_IDLE.
+///
+/// # Errors
+/// None on a supported kernel.
+pub fn idle() -> io::Result<()> {
+    scheduling(libc::SCHED_IDLE, 0)
+}
+
 /// Calls the kernel directly: musl's function of this name always returns ENOSYS, so that an agent linked with it would
 /// never be a real-time one.
 fn scheduling(policy: libc::c_int, priority: libc::c_int) -> io::Result<()> {

@@ -11,6 +11,8 @@
 
 mod arrays;
 mod error;
+mod live;
+mod plan_json;
 mod spooling;
 mod watching;
 
@@ -23,7 +25,6 @@ use std::time::Duration;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use serde::de::DeserializeOwned;
 use wg_capture::taps::{self, Order};
 use wg_capture::{Files, passive, streams};
 use wg_plan::host_tsn::commands;
@@ -36,6 +37,7 @@ use wg_track::Tables;
 use wg_track::tracking::RunSummary;
 
 use crate::error::NativeError;
+use crate::plan_json::{parse, parse_plan};
 
 /// The Rust side of wiregauge: compiling tests, simulating runs and judging records.
 #[pymodule]
@@ -53,6 +55,9 @@ mod _native {
     use crate::arrays::{
         Counts, first_places, fold, harmonic_peaks, section_medians, superpose, taut_string,
     };
+    #[pymodule_export]
+    #[pymodule_export]
+    use crate::live::LiveRun;
     #[pymodule_export]
     use crate::spooling::spool_observations;
     #[pymodule_export]
@@ -544,19 +549,6 @@ fn tsn_commands(network_json: &str, run_json: &str, node: u16, interface: &str) 
 #[pyfunction]
 fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
-}
-
-fn parse_plan(network_json: &str, run_json: &str) -> PyResult<(Network, Run)> {
-    Ok((parse("network", network_json)?, parse("run", run_json)?))
-}
-
-fn parse<T: DeserializeOwned>(what: &str, json: &str) -> PyResult<T> {
-    serde_json::from_str(json).map_err(|e| {
-        NativeError::new_err(format!(
-            "the {what} in the plan cannot be read: {e}; the manifest is damaged or was written by another \
-             version of wiregauge"
-        ))
-    })
 }
 
 fn told(outcome: Result<RunSummary, RecordError>) -> PyResult<String> {

@@ -19,6 +19,7 @@ mod crossing;
 mod error;
 mod gap;
 mod guard;
+pub mod live;
 mod regular;
 mod schema;
 pub mod segment;

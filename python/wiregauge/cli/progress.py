@@ -196,7 +196,9 @@ class ProgressView(Observer):
             self._tell(self._log, position, traffic)
 
     def run_measured(self, now: RunNow) -> None:
-        """Shows live figures, of a run that lasts."""
+        """Shows live figures, of a run that lasts. Of several runs at a time, the line has none."""
+        if self._virtual_time and len(self._runs) > 1:
+            return
         sent = sum(flow.sent for flow in now.flows)
         self._sent = f"{sent} messages sent" if sent and not now.left_out else ""
         if now.seconds < self._lasts_s:

@@ -23,6 +23,7 @@ __all__ = [
     "FlowNow",
     "LimitNow",
     "Live",
+    "PortNow",
     "RunNow",
     "Stretch",
     "ask_to_stop",
@@ -39,7 +40,8 @@ SCHEMA: Final = 1
 
 
 class FlowNow(Struct, frozen=True):
-    """A flow: counts since the run began, times of the last second; None where no message had one."""
+    """A flow: counts since the run began, times of the last second (in virtual time: since the figures before);
+    None where no message had one."""
 
     flow: int
     source: str
@@ -50,7 +52,7 @@ class FlowNow(Struct, frozen=True):
     lost: int
     repeats: int
     rate: float
-    """Messages that arrived in a second."""
+    """Messages that arrived in a second of the run."""
     measured: int
     p50_ns: float | None
     p99_ns: float | None
@@ -65,6 +67,16 @@ class FlowNow(Struct, frozen=True):
         return f"flow {self.flow} ({self.source} → {self.destination})"
 
 
+class PortNow(Struct, frozen=True):
+    """A port by which frames of the test left a switch since the figures before."""
+
+    node: str
+    port: int
+    frames: int
+    longest_ns: int
+    """The longest stay of one of them in the switch."""
+
+
 class RunNow(Struct, frozen=True):
     """A run at one moment."""
 
@@ -77,6 +89,8 @@ class RunNow(Struct, frozen=True):
     """Flows without live figures, since an agent follows 256 at most."""
     dropped: int
     """Records that the instrument lost, which are in no figure."""
+    ports: tuple[PortNow, ...] | None = None
+    """Ports of switches; None where they are known only when the run has ended."""
 
 
 class Stretch(msgspec.Struct, frozen=True, array_like=True):
@@ -126,7 +140,7 @@ class Live(msgspec.Struct, frozen=True):
     shares: dict[int, float]
     """Runs under way, by index, and the share of each that is done."""
     now: RunNow | None = None
-    """The run under way, in real time; None where there are no figures."""
+    """The run under way, in virtual time one of them; None where there are no figures."""
     courses: dict[int, tuple[Stretch, ...]] = msgspec.field(default_factory=dict)
     """All of that run so far, by flow."""
     limits: tuple[LimitNow, ...] = ()

@@ -28,7 +28,7 @@ class Observer:
         """A share of a run is done, 0 to 1."""
 
     def run_measured(self, now: RunNow) -> None:
-        """Live figures of a run in real time, once a second; provisional."""
+        """Live figures of a run, once a second; provisional. In virtual time of one run under way at a time."""
 
     def told(self, line: str) -> None:
         """A live figure is beyond an alarm's limit, or something else of the run needs saying at once."""

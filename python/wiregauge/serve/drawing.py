@@ -87,7 +87,8 @@ def drawing_of(network: Network) -> Drawing:
 
 
 def traffic_of(campaign: Campaign, run: Run) -> Mapping[str, Any]:
-    """What turns rates of flows into traffic on links: rates of links, bit/s; bits of a message and links of each flow.
+    """What turns rates of flows into traffic on links: rates of links, bit/s, and the ports at their ends, as node and
+    number; bits of a message and links of each flow.
 
     A link is its number, the direction `0` from its first node, `1` to it. The way back of a round trip is not in it.
     """
@@ -104,4 +105,8 @@ def traffic_of(campaign: Campaign, run: Run) -> Mapping[str, Any]:
         )
         bits = 8 * (flow.frame_length(send.payload) + AROUND_FRAME)
         flows[flow.id] = {"bits": bits, "links": list(hops)}
-    return {"rates": [run.link_rate_bps or link.rate_bps for link in network.links], "flows": flows}
+    return {
+        "rates": [run.link_rate_bps or link.rate_bps for link in network.links],
+        "ports": [[[network.names[end.node], end.port] for end in link.ends] for link in network.links],
+        "flows": flows,
+    }

@@ -121,7 +121,7 @@ impl FullBatch {
 }
 
 /// Position of the values of the only column in `message`, which has a validity bitmap and values.
-fn place(message: &[u8]) -> Option<Range<usize>> {
+pub(super) fn place(message: &[u8]) -> Option<Range<usize>> {
     let length: [u8; 4] = message.get(4..8)?.try_into().ok()?;
     let body = 8 + usize::try_from(u32::from_le_bytes(length)).ok()?;
     let header = root_as_message(message.get(8..body)?).ok()?;

@@ -10,6 +10,7 @@
 //! Damage is data: [`SegmentReader`] returns every record before it and then reports what it found. The stream has no
 //! checksum, so an inverted bit inside a number is not noticed; a torn, cut or structurally broken file is.
 
+mod follow;
 mod message;
 mod read;
 mod row;
@@ -25,6 +26,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::RecordError;
 use crate::schema::Record;
 
+pub use follow::SegmentFollower;
 use message::{FullBatch, message_of, schema_message, segment_schema};
 pub(crate) use read::Messages;
 pub use read::SegmentReader;

@@ -204,7 +204,7 @@ impl Read for Messages {
 }
 
 /// Length of the body that follows this message, after checking every offset into the body.
-fn body_length(metadata: &[u8]) -> Result<u64, String> {
+pub(super) fn body_length(metadata: &[u8]) -> Result<u64, String> {
     let message = root_as_message(metadata).map_err(|e| e.to_string())?;
     let body = u64::try_from(message.bodyLength()).map_err(|_| "a length is negative")?;
     let batch = match message.header_type() {

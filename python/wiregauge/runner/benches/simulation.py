@@ -31,6 +31,7 @@ from wiregauge.records.entry import new_simulated_entry
 from wiregauge.records.processing import enter_tracked, track_run
 from wiregauge.records.reported import AgentReport, RunEntry
 from wiregauge.runner.bench import BenchError
+from wiregauge.runner.benches.simulated_live import Following
 from wiregauge.runner.observer import Observer
 from wiregauge.runner.stopping import Interrupted, signals_deferred
 
@@ -46,6 +47,8 @@ __all__ = [
 ]
 
 _LOOK_S: Final = 0.1
+_FOLLOWED_AFTER_S: Final = 0.5
+"""Time after which a run under way is followed: shorter campaigns have no live figures."""
 _WORTH_THREADS: Final = 200_000
 """Messages of a run from which on it is shared out among threads: fewer are simulated sooner than threads begin."""
 INTERVAL: Final = 10
@@ -95,7 +98,10 @@ def simulate(
     In this process a large run has up to so many threads. Raises Interrupted, SimulationFailed, or RunDirectoryError
     for a failing disk.
     """
-    _Simulation(directory, observer, simulator or partial(simulate_run, threads=threads)).run(jobs)
+    # What another process simulates is written elsewhere.
+    following = None if simulator is not None else Following(directory.plan, directory.spool)
+    here = simulator or partial(simulate_run, threads=threads)
+    _Simulation(directory, observer, here, following).run(jobs)
 
 
 def simulate_run(directory: RunDirectory, position: int, watch: Watch, *, threads: int = 1) -> SimulatedRun:
@@ -146,10 +152,18 @@ def _fell_short(entry: RunEntry, reason: str | None) -> None:
 class _Simulation:
     """Only the main thread touches the lists; the pool's threads leave entries and shares for it."""
 
-    def __init__(self, directory: RunDirectory, observer: Observer, simulator: Simulator) -> None:
+    def __init__(
+        self,
+        directory: RunDirectory,
+        observer: Observer,
+        simulator: Simulator,
+        following: Following | None,
+    ) -> None:
         self._directory = directory
         self._observer = observer
         self._simulator = simulator
+        self._following = following
+        self._follows_from = time.monotonic() + _FOLLOWED_AFTER_S
         self._stop = threading.Event()
         self._begun: dict[int, RunEntry] = {}
         self._shares: dict[int, float] = {}
@@ -178,6 +192,8 @@ class _Simulation:
             raise
         finally:
             self._stop.set()
+            if self._following is not None:
+                self._following.stop()
             for future in waiting:
                 future.cancel()
             with signals_deferred():
@@ -192,7 +208,12 @@ class _Simulation:
 
     def _collect(self, waiting: dict[Future[SimulatedRun | None], int]) -> None:
         done, _ = wait(waiting, timeout=_LOOK_S, return_when=FIRST_COMPLETED)
-        for position, share in list(self._shares.items()):
+        shares = dict(self._shares)
+        if self._following is not None and time.monotonic() >= self._follows_from:
+            measured = self._following.look(shares)
+            if measured is not None:
+                self._observer.run_measured(measured)
+        for position, share in shares.items():
             self._observer.run_progressed(position, share)
         ended: list[tuple[int, RunEntry]] = []
         failed = None

@@ -1,4 +1,4 @@
-"""Live figures of a running run: the sums that agents send each second, combined by flow.
+"""Live figures of a running run: the sums that agents or a simulation give each second, combined by flow.
 
 They are provisional: they come from the records as these are written, before any of them is tracked, and no verdict
 rests on them. Where a value is uncertain they are on the safe side: a percentile is the upper edge of its bucket, and a
@@ -8,16 +8,13 @@ message that was sent long enough ago and has not been seen counts as lost until
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, Protocol
 
 from msgspec import Struct, field
 
 from wiregauge.plan import Run
 from wiregauge.records.live import FlowNow, RunNow
-
-if TYPE_CHECKING:
-    from wiregauge.runner.rpc import agent_pb2 as pb
 
 __all__ = ["Figures", "bucket_end_ns"]
 
@@ -28,6 +25,56 @@ _REMEMBERED_NS: Final = 30_000_000_000
 _PARTS: Final = 16
 _LAST_BUCKET: Final = 639
 """Last bucket, for more than two hours; it includes all longer times."""
+
+
+class FlowSums(Protocol):
+    """Sums of one flow: `LiveFlow` of the control protocol, or from a simulation."""
+
+    @property
+    def flow(self) -> int: ...
+    @property
+    def sent(self) -> int: ...
+    @property
+    def refused(self) -> int: ...
+    @property
+    def received(self) -> int: ...
+    @property
+    def missing(self) -> int: ...
+    @property
+    def repeats(self) -> int: ...
+    @property
+    def late_ns(self) -> int: ...
+    @property
+    def arrives(self) -> bool: ...
+    @property
+    def round_trip(self) -> bool: ...
+    @property
+    def measured(self) -> int: ...
+    @property
+    def max_ns(self) -> int: ...
+    @property
+    def sum_ns(self) -> int: ...
+    @property
+    def buckets(self) -> Iterable[int]: ...
+    @property
+    def counts(self) -> Iterable[int]: ...
+    @property
+    def worst_ns(self) -> int: ...
+
+
+class Sums(Protocol):
+    """Sums of flows at one moment: `LiveFigures` of the control protocol, or from a simulation."""
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def at_ns(self) -> int: ...
+    @property
+    def records_dropped(self) -> int: ...
+    @property
+    def flows_left_out(self) -> int: ...
+    @property
+    def flows(self) -> Iterable[FlowSums]: ...
 
 
 class _Flow(Struct):
@@ -53,7 +100,7 @@ class _Flow(Struct):
     before: tuple[int, int] = (0, 0)
     """The received count at the last look, and the time of that look."""
 
-    def take(self, told: pb.LiveFlow, at_ns: int, *, missed: bool, settle_ns: int) -> None:
+    def take(self, told: FlowSums, at_ns: int, *, missed: bool, settle_ns: int) -> None:
         """Adds an agent's sums for this flow."""
         self.known = True
         if told.round_trip or not told.arrives:
@@ -139,7 +186,7 @@ class Figures:
         self._numbers: dict[str, int] = {}
         self._told: dict[str, tuple[int, int, int]] = {}
 
-    def take(self, agent: str, told: pb.LiveFigures) -> None:
+    def take(self, agent: str, told: Sums) -> None:
         """Adds the sums of one end system's agent; a report that is not newer than the last is ignored."""
         last = self._numbers.get(agent, 0)
         if told.number <= last:

@@ -145,11 +145,14 @@ class LiveState(Observer):
 
     def run_began(self, position: int) -> None:
         """Begins the figures of a run in real time."""
+        self._begin_figures(position)
+        self.run_progressed(position, 0.0)
+
+    def _begin_figures(self, position: int) -> None:
         self._now, self._courses = None, {}
         run = self._runs[position]
         self._limits = [_Watched(limit, run) for limit in self._directory.plan.limits]
         self._limits_now = ()
-        self.run_progressed(position, 0.0)
 
     def run_progressed(self, position: int, share: float) -> None:
         """Notes the share, and writes if that is due. Raises Interrupted on a request to stop."""
@@ -166,7 +169,9 @@ class LiveState(Observer):
             write_live(self._directory.root, self._live())
 
     def run_measured(self, now: RunNow) -> None:
-        """Adds a second of a run."""
+        """Adds a second of a run; in virtual time it may be another run than before."""
+        if self._virtual_time and (self._now is None or self._now.position != now.position):
+            self._begin_figures(now.position)
         before = self._now.seconds if self._now is not None else 0.0
         most = min(max(_STRETCHES_OF_ALL // max(len(now.flows), 1), _LEAST_STRETCHES), MOST_STRETCHES)
         for flow in now.flows:

@@ -78,15 +78,20 @@
       const planned = about.traffic.flows[flow.flow];
       for (const [link, direction] of planned?.links || []) loads[link][direction] += flow.rate * planned.bits / about.traffic.rates[link];
     }
+    const stays = new Map((live.now?.ports || []).map((one) => [JSON.stringify([one.node, one.port]), one.longest_ns]));
+    by("stays").hidden = !live.now?.ports;
+    by("nostays").hidden = Boolean(live.now?.ports);
     loads.forEach((load, link) => {
+      const stayed = about.traffic.ports[link].map((port) => stays.get(JSON.stringify(port)) ?? null);
+      const longest = Math.max(...stayed.map((ns) => ns ?? 0));
       const most = Math.max(...load), known = Boolean(live.now);
       const drawn = document.querySelector(`svg.network [data-link="${link}"]`);
       drawn.style.setProperty("--load", Math.min(Math.sqrt(most), 1));
       drawn.classList.toggle("busy", most > 0);
       const word = drawn.querySelector("text");
-      if (word) put(word, most > 0 ? percent(most) : "");
+      if (word) put(word, [most > 0 ? percent(most) : "", longest > 0 ? time(longest) : ""].filter(Boolean).join(", "));
       const cells = document.querySelector(`#links [data-link="${link}"]`).cells;
-      load.forEach((one, direction) => put(cells[2 + direction], known ? percent(one) : "–"));
+      load.forEach((one, direction) => { put(cells[2 + direction], known ? percent(one) : "–"); put(cells[4 + direction], time(stayed[direction])); });
     });
     const lost = new Map();
     for (const flow of live.now?.flows || []) lost.set(flow.destination, (lost.get(flow.destination) || 0) + flow.lost);
@@ -121,8 +126,9 @@
     const left = live.left_s === null ? "" : `, about ${clock(live.left_s)} left`;
     const of = live.runs > 1 ? `, ${live.ended} of ${live.runs} runs done` : "";
     const second = live.now ? `, ${live.now.seconds.toFixed(0)} s into run ${live.now.index}` : "";
-    const virtual = live.virtual_time ? ". Simulated runs have no live figures: they are computed, not awaited" : "";
-    put(by("state"), `${asked ? "It is asked to stop" : "Running"}: ${percent(live.share)} done${left}${of}${second}${virtual}.`);
+    put(by("state"), `${asked ? "It is asked to stop" : "Running"}: ${percent(live.share)} done${left}${of}${second}.`);
+    by("virtual").hidden = !live.virtual_time;
+    by("real").hidden = live.virtual_time;
     flows(live);
     traffic(live);
     limits(live);
