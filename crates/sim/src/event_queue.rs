@@ -87,29 +87,25 @@ const NEVER: u64 = u64::MAX;
 const WIDTH: usize = 8;
 
 /// The keys of eight neighbours.
-#[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
-struct Node([u64; WIDTH]);
+type Node = [u64; WIDTH];
 
-impl Node {
-    const EMPTY: Self = Self([NEVER; WIDTH]);
-
-    /// The least key, computed without branches.
-    #[inline]
-    fn least(&self) -> u64 {
-        let [a, b, c, d, e, f, g, h] = self.0;
-        let least = |a: u64, b: u64| if b < a { b } else { a };
-        least(least(least(a, b), least(c, d)), least(least(e, f), least(g, h)))
-    }
+/// The least key of a node, computed without branches.
+#[inline]
+fn least(node: &Node) -> u64 {
+    let [a, b, c, d, e, f, g, h] = *node;
+    let least = |a: u64, b: u64| if b < a { b } else { a };
+    least(least(least(a, b), least(c, d)), least(least(e, f), least(g, h)))
 }
 
 /// The next instant of every source.
 #[derive(Clone, Debug)]
 pub(crate) struct EventQueue {
-    /// Nodes level by level, the root first and the leaves last: the children of a node follow those of the nodes
-    /// before it. Key n - 1, counted over all nodes, is the least key of node n.
-    nodes: Vec<Node>,
-    /// Index of the first source's key; those of the others follow.
+    /// The keys of nodes, level by level, the root first and the leaves last: the children of a node follow those of the
+    /// nodes before it. Key n - 1, counted over all nodes, is the least key of node n.
+    keys: Vec<u64>,
+    /// Index of the root's first key: so that each node is a cache line.
+    root: usize,
+    /// Place of the first source's key, counted from the root; those of the others follow.
     leaves: usize,
     /// The least key of all.
     earliest: u64,
@@ -159,8 +155,10 @@ impl EventQueue {
         let sources: Vec<Source> = sources.collect();
         let bits = usize::BITS - sources.len().leading_zeros();
         let limit = 1 << (u64::BITS - 1 - bits);
+        let keys = vec![NEVER; (nodes + 1) * WIDTH];
         Self {
-            nodes: vec![Node::EMPTY; nodes],
+            root: keys.as_ptr().align_offset(WIDTH * size_of::<u64>()).min(WIDTH),
+            keys,
             leaves: lowest * WIDTH,
             earliest: NEVER,
             bits,
@@ -230,7 +228,8 @@ impl EventQueue {
 
     #[inline]
     fn put(&mut self, source: usize, key: u64) {
-        let was = *self.key_at(self.leaves + source);
+        let place = self.leaves + source;
+        let was = self.tree()[place];
         if key < was {
             self.advance(source, key);
         } else if key > was {
@@ -238,12 +237,13 @@ impl EventQueue {
         }
     }
 
+    /// The keys from the root on.
     #[inline]
-    fn key_at(&mut self, place: usize) -> &mut u64 {
-        &mut self.nodes[place / WIDTH].0[place % WIDTH]
+    fn tree(&mut self) -> &mut [u64] {
+        &mut self.keys[self.root..]
     }
 
-    /// Index of a node's least key in the level above; for the root one that belongs to no node.
+    /// Place of a node's least key in the level above; for the root one that belongs to no node.
     #[inline]
     const fn above(node: usize) -> usize {
         node.wrapping_sub(1)
@@ -254,8 +254,8 @@ impl EventQueue {
     #[inline]
     fn advance(&mut self, source: usize, key: u64) {
         let mut place = self.leaves + source;
-        while let Some(node) = self.nodes.get_mut(place / WIDTH) {
-            let own = &mut node.0[place % WIDTH];
+        let tree = self.tree();
+        while let Some(own) = tree.get_mut(place) {
             *own = key.min(*own);
             place = Self::above(place / WIDTH);
         }
@@ -266,16 +266,16 @@ impl EventQueue {
     #[inline(never)]
     fn put_off(&mut self, source: usize, key: u64) {
         let (mut place, mut key) = (self.leaves + source, key);
-        let was = *self.key_at(place);
+        let tree = self.tree();
+        let was = tree[place];
         loop {
-            let node = &mut self.nodes[place / WIDTH];
-            node.0[place % WIDTH] = key;
-            key = node.least();
+            tree[place] = key;
+            key = least(&tree.as_chunks().0[place / WIDTH]);
             if place < WIDTH {
                 break;
             }
             place = place / WIDTH - 1;
-            if *self.key_at(place) != was {
+            if tree[place] != was {
                 return;
             }
         }
@@ -288,9 +288,10 @@ impl EventQueue {
     #[inline]
     fn take(&mut self, source: usize) {
         let (mut place, mut key) = (self.leaves + source, NEVER);
-        while let Some(node) = self.nodes.get_mut(place / WIDTH) {
-            node.0[place % WIDTH] = key;
-            key = node.least();
+        let nodes: &mut [Node] = self.tree().as_chunks_mut().0;
+        while let Some(node) = nodes.get_mut(place / WIDTH) {
+            node[place % WIDTH] = key;
+            key = least(node);
             place = Self::above(place / WIDTH);
         }
         self.earliest = key;

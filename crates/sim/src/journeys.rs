@@ -15,6 +15,7 @@ use wg_record::{Point, Record, RecordFlags};
 use crate::engine::simulate;
 use crate::error::SimError;
 use crate::sink::Sink;
+use crate::stages::merge::order;
 
 /// The message of a flow with the greatest latency to a receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -61,32 +62,12 @@ struct Seen {
     sent: BTreeMap<(u16, u32), RunTime>,
     longest: BTreeMap<(u16, u16), Longest>,
     passages: Option<Vec<Passage>>,
+    /// Records of this instant.
+    instant: Vec<Record>,
 }
 
 impl Seen {
-    fn passed(&mut self, record: &Record, port: u16, length: u16) {
-        let Some(passages) = &mut self.passages else { return };
-        passages.push(Passage {
-            flow: record.flow,
-            sequence: record.sequence,
-            node: record.node,
-            port,
-            time: record.time.as_picos(),
-            length,
-        });
-    }
-}
-
-impl Sink for Seen {
-    /// True time: bounds hold for it, and clocks of the test may show any.
-    fn is_shown_time(&self) -> bool {
-        false
-    }
-
-    fn record(&mut self, record: &Record) {
-        if record.flags.has(RecordFlags::RETURN) {
-            return;
-        }
+    fn look_at(&mut self, record: &Record) {
         match record.point {
             Point::ApplicationSend => {
                 self.sent.insert((record.flow, record.sequence), record.time);
@@ -107,6 +88,41 @@ impl Sink for Seen {
         }
     }
 
+    fn passed(&mut self, record: &Record, port: u16, length: u16) {
+        let Some(passages) = &mut self.passages else { return };
+        passages.push(Passage {
+            flow: record.flow,
+            sequence: record.sequence,
+            node: record.node,
+            port,
+            time: record.time.as_picos(),
+            length,
+        });
+    }
+}
+
+impl Sink for Seen {
+    /// True time: bounds hold for it, and clocks of the test may show any.
+    fn is_shown_time(&self) -> bool {
+        false
+    }
+
+    fn record(&mut self, record: &Record) {
+        if !record.flags.has(RecordFlags::RETURN) {
+            self.instant.push(*record);
+        }
+    }
+
+    fn begin_instant(&mut self, _instant: RunTime) {
+        let mut instant = std::mem::take(&mut self.instant);
+        instant.drain(..).for_each(|record| self.look_at(&record));
+        self.instant = instant;
+    }
+
+    fn sort_instant(&mut self) {
+        self.instant.sort_by_key(order);
+    }
+
     fn advance(&mut self, _now: RunTime, _end: RunTime) -> Result<(), SimError> {
         Ok(())
     }
@@ -119,6 +135,7 @@ fn one(network: &Network, run: &Run, offsets: &[i64], passages: bool) -> Result<
     }
     let mut seen = Seen { passages: passages.then(Vec::new), ..Seen::default() };
     simulate(network, &run, &mut seen)?;
+    seen.begin_instant(RunTime::from_picos(i64::MAX));
     Ok(Journeys {
         longest: seen.longest.into_values().collect(),
         passages: seen.passages.unwrap_or_default(),

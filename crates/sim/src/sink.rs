@@ -9,11 +9,12 @@ use wg_capture::CaptureFile;
 use wg_core::frame::Frame;
 use wg_frame::time::RunTime;
 use wg_plan::{Network, NodeIndex, Run};
-use wg_record::segment::{ALL_NODES, SegmentInfo, SegmentWriter};
+use wg_record::segment::{ALL_NODES, GroupWriter, SegmentInfo, SegmentWriter};
 use wg_record::{Record, RecordError, TableWriter, Truth};
 
 use crate::error::SimError;
 use crate::live::Outgoing;
+use crate::stages::merge::order;
 
 /// Takes the records as they are made: in order of time at each observation point, and nearly so over all of them.
 pub trait Sink {
@@ -24,9 +25,13 @@ pub trait Sink {
     /// Takes one record. An error is returned by the next [`advance`](Self::advance).
     fn record(&mut self, record: &Record);
 
-    /// The next records are of events at `instant`.
+    /// The next records are of events at `instant`; no others of those before will come.
     #[inline(always)]
     fn begin_instant(&mut self, _instant: RunTime) {}
+
+    /// The records since [`begin_instant`](Self::begin_instant) may not be in their order: by time, node, port, point and
+    /// reason. A sink to which it matters sorts them.
+    fn sort_instant(&mut self) {}
 
     /// Whether records have the time of their nodes' clocks, as those of agents do; otherwise true time.
     fn is_shown_time(&self) -> bool {
@@ -94,7 +99,7 @@ const SIMULATOR: &str = "simulator";
 /// One series for all nodes, unlike the agents' one per node: the batch being filled then stays in cache, however many
 /// nodes there are. Memory: one batch, whatever the length of the run.
 pub struct Spool {
-    writer: SegmentWriter,
+    writer: GroupWriter,
     truth: TableWriter<Truth>,
     captures: BTreeMap<NodeIndex, CaptureFile>,
     failed: Option<SimError>,
@@ -112,7 +117,7 @@ impl Spool {
             run_index: run.index,
             epoch_realtime_ns: 0,
         };
-        let writer = SegmentWriter::create(&spool.join(SIMULATOR), info)?;
+        let writer = GroupWriter::new(SegmentWriter::create(&spool.join(SIMULATOR), info)?);
         let truth = TableWriter::create(spool, run.index)?;
         let mut captures = BTreeMap::new();
         for capture in &run.captures {
@@ -167,7 +172,18 @@ impl Spool {
 impl Sink for Spool {
     #[inline(always)]
     fn record(&mut self, record: &Record) {
-        if let Err(error) = self.writer.push(record) {
+        self.writer.push(record);
+    }
+
+    #[inline(always)]
+    fn begin_instant(&mut self, _instant: RunTime) {
+        if let Err(error) = self.writer.begin() {
+            self.fail(error);
+        }
+    }
+
+    fn sort_instant(&mut self) {
+        if let Err(error) = self.writer.sort(order) {
             self.fail(error);
         }
     }
@@ -202,11 +218,21 @@ pub struct Kept {
     pub truth: Vec<Truth>,
     /// Captures by node.
     pub captures: BTreeMap<NodeIndex, Vec<u8>>,
+    /// Number of records before this instant.
+    before: usize,
 }
 
 impl Sink for Kept {
     fn record(&mut self, record: &Record) {
         self.records.push(*record);
+    }
+
+    fn begin_instant(&mut self, _instant: RunTime) {
+        self.before = self.records.len();
+    }
+
+    fn sort_instant(&mut self) {
+        self.records[self.before..].sort_by_key(order);
     }
 
     fn truth(&mut self, truth: &Truth) {
@@ -234,6 +260,15 @@ impl<S: Sink, F: FnMut(f64) -> bool> Sink for Watched<S, F> {
     #[inline(always)]
     fn record(&mut self, record: &Record) {
         self.sink.record(record);
+    }
+
+    #[inline(always)]
+    fn begin_instant(&mut self, instant: RunTime) {
+        self.sink.begin_instant(instant);
+    }
+
+    fn sort_instant(&mut self) {
+        self.sink.sort_instant();
     }
 
     fn truth(&mut self, truth: &Truth) {

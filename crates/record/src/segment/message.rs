@@ -10,7 +10,7 @@ use arrow_ipc::root_as_message;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 
-use super::row::{CELL, Cell, FILLER, Layout, MOST_CELLS};
+use super::row::{CELL, Cell, FILLER, Layout, MOST_CELLS, decode_from};
 use crate::schema::Record;
 
 /// Name of the one column.
@@ -40,6 +40,14 @@ pub(super) fn message_of(cells: &[u8], schema: &SchemaRef) -> Result<Vec<u8>, Ar
     encoder.get_mut().clear();
     encoder.write(&batch)?;
     Ok(std::mem::take(encoder.get_mut()))
+}
+
+/// A position in a batch, between two records.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mark {
+    at: usize,
+    layout: Layout,
+    others: usize,
 }
 
 /// A full batch, encoded in place.
@@ -86,6 +94,22 @@ impl FullBatch {
             (*low, *high) = (cell[0].to_le_bytes(), cell[1].to_le_bytes());
             self.at = end;
         }
+    }
+
+    /// The position of the next record.
+    #[inline(always)]
+    pub(super) const fn mark(&self) -> Mark {
+        Mark { at: self.at, layout: self.layout, others: self.others }
+    }
+
+    /// Moves the records since `mark` to `into`.
+    ///
+    /// # Errors
+    /// A sentence, if cells are no records.
+    pub(super) fn take_back(&mut self, mark: &Mark, into: &mut Vec<Record>) -> Result<(), String> {
+        let taken = decode_from(&mark.layout, self.message[mark.at..self.at].as_chunks().0, into);
+        (self.at, self.layout, self.others) = (mark.at, mark.layout, mark.others);
+        taken
     }
 
     /// Whether there may be no room for another record.

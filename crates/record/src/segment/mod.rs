@@ -11,6 +11,7 @@
 //! checksum, so an inverted bit inside a number is not noticed; a torn, cut or structurally broken file is.
 
 mod follow;
+mod groups;
 mod message;
 mod read;
 mod row;
@@ -27,6 +28,7 @@ use crate::error::RecordError;
 use crate::schema::Record;
 
 pub use follow::SegmentFollower;
+pub use groups::GroupWriter;
 use message::{FullBatch, message_of, schema_message, segment_schema};
 pub(crate) use read::Messages;
 pub use read::SegmentReader;

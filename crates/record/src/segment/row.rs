@@ -42,7 +42,7 @@ pub(super) const FILLER: Cell = [0, NOTHING << POINT];
 pub(super) type Cell = [u64; 2];
 
 /// Encodes records, one after the other.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     /// Time from which the next record counts, ps.
     last: i64,
@@ -101,10 +101,19 @@ fn ahead(record: &Record) -> Cell {
 }
 
 /// The records in the cells of a batch, or a sentence about what is wrong with them.
-#[expect(clippy::cast_possible_truncation, reason = "fields of a cell have their widths")]
 pub(super) fn decode(cells: &[[u8; CELL]], into: &mut Vec<Record>) -> Result<(), String> {
+    decode_from(&Layout::new(), cells, into)
+}
+
+/// As [`decode`], for cells in the middle of a batch, laid out from `layout` on.
+#[expect(clippy::cast_possible_truncation, reason = "fields of a cell have their widths")]
+pub(super) fn decode_from(
+    layout: &Layout,
+    cells: &[[u8; CELL]],
+    into: &mut Vec<Record>,
+) -> Result<(), String> {
     into.reserve(cells.len());
-    let (mut last, mut said) = (BEGINNING, None);
+    let (mut last, mut said) = (layout.last, None);
     for (number, bytes) in cells.iter().enumerate() {
         let bits = u128::from_le_bytes(*bytes);
         let (low, high) = (bits as u64, (bits >> 64) as u64);

@@ -6,7 +6,9 @@ use std::process::Command;
 
 use crate::support::{Scratch, samples};
 use proptest::prelude::*;
-use wg_record::segment::{BATCH_RECORDS, Damage, SegmentInfo, SegmentReader, SegmentWriter, segment_files};
+use wg_record::segment::{
+    BATCH_RECORDS, Damage, GroupWriter, SegmentInfo, SegmentReader, SegmentWriter, segment_files,
+};
 use wg_record::{Record, RecordError};
 
 fn info() -> SegmentInfo {
@@ -59,6 +61,52 @@ fn everything_comes_back_over_batches_and_files() {
     }
     assert_eq!(records, samples(0..total));
     assert_eq!(SegmentReader::open(&files[0]).unwrap().info(), Some(&info()));
+}
+
+/// The file is the one that a writer makes to which the records come in order, also where a batch ends within a group.
+#[test]
+fn groups_are_sorted_where_they_are_told_to_be() {
+    let total = 3 * BATCH_RECORDS as u32;
+    let sizes = [1, 2, 9_000, 1, 7, 300, 5, 30_000, 3, 1_000].into_iter().cycle();
+    let mut records = samples(0..total);
+    let (mut groups, mut rest) = (Vec::new(), &mut records[..]);
+    for size in sizes {
+        let (group, others) = rest.split_at_mut(rest.len().min(size));
+        group.reverse();
+        groups.push(&*group);
+        rest = others;
+        if rest.is_empty() {
+            break;
+        }
+    }
+    let write = |sorted: &dyn Fn(usize) -> bool| {
+        let scratch = Scratch::new();
+        let mut writer = GroupWriter::new(SegmentWriter::create(scratch.path(), info()).unwrap());
+        for (number, group) in groups.iter().enumerate() {
+            group.iter().for_each(|record| writer.push(record));
+            if sorted(number) {
+                writer.sort(|record| record.time).unwrap();
+            }
+            writer.begin().unwrap();
+        }
+        assert_eq!(writer.finish().unwrap(), u64::from(total));
+        fs::read(scratch.path().join("000000.arrows")).unwrap()
+    };
+    let (_, expected, _) = segment(Scratch::new().path(), &[total]);
+    assert!(write(&|_| true) == expected);
+    let some = write(&|number| number % 2 == 0);
+    let scratch = Scratch::new();
+    let path = scratch.path().join("some.arrows");
+    fs::write(&path, some).unwrap();
+    let read: Vec<u32> = read_all(&path).0.iter().map(|record| record.sequence).collect();
+    let sequences = |(number, group): (usize, &&[Record])| {
+        let mut own: Vec<u32> = group.iter().map(|record| record.sequence).collect();
+        if number % 2 == 0 {
+            own.reverse();
+        }
+        own
+    };
+    assert!(read == groups.iter().enumerate().flat_map(sequences).collect::<Vec<_>>());
 }
 
 #[test]

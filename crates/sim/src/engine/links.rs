@@ -42,27 +42,41 @@ impl<S: Sink> Engine<'_, S> {
         } else {
             complete
         };
-        let in_flight = InFlight { at: seen + channel.processing, complete, frame: *frame };
+        let at = seen + channel.processing;
         let free_at = self.now + channel.line.occupation_with_gap(frame.length, channel.gap);
         if S::KEEPS_BYTES && frame.message().flow == FLOW_FOREIGN {
             self.occupied_by(frame, free_at - self.now);
         }
         let channel = &mut self.world.channels[number];
-        if channel.extra.is_some() {
-            if let Some(free_at) = self.launch_wrong_length(number, frame) {
-                return free_at;
-            }
-            self.launch_faulty(number, in_flight);
-            return free_at;
+        if channel.extra.is_some() || channel.leaves_stage {
+            return self.launch_otherwise(number, (at, complete), frame, free_at);
         }
-        if channel.leaves_stage {
+        if channel.in_flight.is_empty() {
+            self.queue.set(Class::Arrival, number, Deadline::at(at));
+        }
+        // Put together at its place.
+        channel.in_flight.push_back(InFlight { at, complete, frame: *frame });
+        free_at
+    }
+
+    /// Puts a frame on a link that has faults or captures, or ends in another stage.
+    #[cold]
+    fn launch_otherwise(
+        &mut self,
+        number: usize,
+        (at, complete): (RunTime, RunTime),
+        frame: &Frame,
+        free_at: RunTime,
+    ) -> RunTime {
+        let in_flight = InFlight { at, complete, frame: *frame };
+        if self.world.channels[number].extra.is_none() {
             self.leave_stage(number, in_flight);
             return free_at;
         }
-        if channel.in_flight.is_empty() {
-            self.queue.set(Class::Arrival, number, Deadline::at(in_flight.at));
+        if let Some(free_at) = self.launch_wrong_length(number, frame) {
+            return free_at;
         }
-        channel.in_flight.push_back(in_flight);
+        self.launch_faulty(number, in_flight);
         free_at
     }
 
@@ -216,7 +230,7 @@ impl<S: Sink> Engine<'_, S> {
         self.come_out(number, &in_flight);
     }
 
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn come_out(&mut self, number: usize, in_flight: &InFlight) {
         let channel = &self.world.channels[number];
         let port = channel.to_port as usize;

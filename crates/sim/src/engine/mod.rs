@@ -35,8 +35,11 @@ use crate::report::SimReport;
 use crate::sink::Sink;
 use crate::stages::exchange::Exchange;
 use crate::stages::graph::is_divisible;
-use crate::stages::merge::{order, truth_order};
+use crate::stages::merge::truth_order;
 use crate::world::{ACCESS_POINTS, CoreIndex, World};
+
+/// Before time and place of every record, see [`Engine::latest`].
+const BEFORE_ALL: (RunTime, u32) = (RunTime::from_picos(i64::MIN), 0);
 
 /// Number of events between two calls of [`Sink::advance`].
 const LOOK: u64 = 1 << 14;
@@ -101,8 +104,9 @@ fn drive<S: Sink>(
     let records = vec![0; world.nodes.len()].into_boxed_slice();
     let mut engine = Engine {
         is_ordered: !S::KEEPS_BYTES && is_divisible(&world, run),
-        instant: Vec::new(),
-        instant_truths: Vec::new(),
+        latest: BEFORE_ALL,
+        is_settled: true,
+        truths: Vec::new(),
         exchange: None,
         arriving: 0,
         world,
@@ -143,9 +147,12 @@ struct Engine<'a, S> {
     records: Box<[u64]>,
     /// Whether records of one instant are ordered by where they were made, so that any number of stages gives the same ones.
     is_ordered: bool,
-    /// Records of this instant, and entries of its truth, if they are ordered.
-    instant: Vec<Record>,
-    instant_truths: Vec<Truth>,
+    /// Time and place of the last record of this instant.
+    latest: (RunTime, u32),
+    /// Whether nothing is to be done at the end of this instant: its records came in order, and it has no truth.
+    is_settled: bool,
+    /// Entries of the truth of this instant, if they are ordered.
+    truths: Vec<Truth>,
     /// The other stages, if this is one of several.
     exchange: Option<Box<Exchange>>,
     /// The channel of the last arrival.
@@ -194,8 +201,7 @@ impl<S: Sink> Engine<'_, S> {
                 self.sink.advance(now, self.world.end())?;
             }
         }
-        self.settle_instant();
-        self.now = self.world.end();
+        self.enter_instant(self.world.end());
         // As an agent does at the end of a run: relays release the messages they still hold.
         for relay in 0..self.world.relays.len() {
             self.end_relay(relay);
@@ -215,8 +221,7 @@ impl<S: Sink> Engine<'_, S> {
     #[inline(always)]
     fn happen(&mut self, now: RunTime, Source { class, number }: Source) -> Result<(), SimError> {
         if now != self.now {
-            self.settle_instant();
-            self.now = now;
+            self.enter_instant(now);
         }
         let number = number as usize;
         match class {
@@ -293,34 +298,44 @@ impl<S: Sink> Engine<'_, S> {
             record.sequence = self.sink.sequence(record.sequence);
         }
         self.records[usize::from(record.node)] += 1;
-        if self.is_ordered {
-            self.instant.push(record);
-        } else if self.world.is_exact || !self.sink.is_shown_time() {
+        if self.world.is_exact || !self.sink.is_shown_time() {
             self.sink.record(&record);
+            if !S::KEEPS_BYTES {
+                // Those of one time and place may differ in what else decides their order.
+                let latest = (record.time, u32::from(record.node) << 8 | u32::from(record.point.code()));
+                self.is_settled &= latest > self.latest;
+                self.latest = latest;
+            }
         } else {
             self.write_as_shown(record);
         }
     }
 
-    /// Writes the records of an instant that is over, in their order.
+    /// All events of an instant are over, the next is at `now`.
+    #[inline(always)]
+    fn enter_instant(&mut self, now: RunTime) {
+        self.settle_instant();
+        self.now = now;
+        self.sink.begin_instant(now);
+    }
+
+    /// Puts the records and the truth of an instant that is over in their order.
     #[inline(always)]
     fn settle_instant(&mut self) {
-        if !self.instant.is_empty() || !self.instant_truths.is_empty() {
-            self.settle_ordered();
+        self.latest = BEFORE_ALL;
+        if !self.is_settled {
+            self.put_in_order();
         }
     }
 
-    #[inline(never)]
-    fn settle_ordered(&mut self) {
-        self.sink.begin_instant(self.now);
-        if self.instant.len() > 1 {
-            self.instant.sort_by_key(order);
+    #[cold]
+    fn put_in_order(&mut self) {
+        self.is_settled = true;
+        if self.is_ordered {
+            self.sink.sort_instant();
         }
-        for record in self.instant.drain(..) {
-            self.sink.record(&record);
-        }
-        self.instant_truths.sort_by_key(truth_order);
-        for truth in self.instant_truths.drain(..) {
+        self.truths.sort_by_key(truth_order);
+        for truth in self.truths.drain(..) {
             self.sink.truth(&truth);
         }
     }
@@ -328,7 +343,8 @@ impl<S: Sink> Engine<'_, S> {
     /// Writes an entry of the truth.
     fn write_truth(&mut self, truth: &Truth) {
         if self.is_ordered {
-            self.instant_truths.push(*truth);
+            self.is_settled = false;
+            self.truths.push(*truth);
         } else {
             self.sink.truth(truth);
         }

@@ -153,9 +153,8 @@ impl<S: Sink> Engine<'_, S> {
         self.world.last_send = exchange.last_send()?;
         let end = self.world.end();
         if end != self.now {
-            self.settle_instant();
+            self.enter_instant(end);
         }
-        self.now = end;
         for relay in 0..self.world.relays.len() {
             if self.sends(self.world.relays[relay].host) {
                 self.end_relay(relay);

@@ -48,6 +48,11 @@ impl<S: Sink> Engine<'_, S> {
         }
         if let Some(Passing { port, transmission }) = passing {
             self.leave_switch(at, port, transmission, frame);
+            // It found nothing waiting and leaves nothing behind: what is due otherwise stays as it is.
+            let node = &mut self.world.switches[at];
+            if !node.timer.is_due(self.now) && node.core.outputs().is_empty() {
+                return;
+            }
         }
         self.drain_switch(at);
     }

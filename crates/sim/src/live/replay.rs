@@ -81,6 +81,10 @@ impl<S: Sink> Sink for Stored<'_, S> {
         self.sink.record(record);
     }
 
+    fn begin_instant(&mut self, instant: RunTime) {
+        self.sink.begin_instant(instant);
+    }
+
     fn is_shown_time(&self) -> bool {
         self.sink.is_shown_time()
     }

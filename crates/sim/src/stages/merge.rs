@@ -50,6 +50,8 @@ pub(crate) struct StageSink {
     from: usize,
     instant: RunTime,
     records: Entries<Record>,
+    /// Number of records before this instant.
+    before: usize,
     truths: Entries<Truth>,
     to: SyncSender<Records>,
     /// Empty vectors that come back: memory that both sides have in their caches.
@@ -66,13 +68,15 @@ impl StageSink {
         shared: Arc<Shared>,
     ) -> Self {
         let (records, truths) = (Vec::with_capacity(BATCH), Vec::new());
-        Self { from, instant: RunTime::ZERO, records, truths, to, back, shared }
+        Self { from, instant: RunTime::ZERO, records, before: 0, truths, to, back, shared }
     }
 
-    /// Hands over what there is: all records of instants before `until`.
+    /// Hands over what there is of instants before this one, which are all before `until`.
     fn send(&mut self, until: i64) {
         let empty = self.back.try_recv().unwrap_or_else(|_| Vec::with_capacity(BATCH + BATCH / 4));
-        let records = std::mem::replace(&mut self.records, empty);
+        let mut records = std::mem::replace(&mut self.records, empty);
+        self.records.extend(records.drain(self.before..));
+        self.before = 0;
         let batch = Records { from: self.from, records, truths: std::mem::take(&mut self.truths), until };
         if self.to.send(batch).is_err() {
             self.shared.stop.store(true, Ordering::Relaxed);
@@ -81,6 +85,7 @@ impl StageSink {
 
     /// Hands over the last records.
     pub(crate) fn finish(mut self) {
+        self.before = self.records.len();
         self.send(i64::MAX);
     }
 }
@@ -97,10 +102,15 @@ impl Sink for StageSink {
 
     #[inline(always)]
     fn begin_instant(&mut self, instant: RunTime) {
-        if self.records.len() >= BATCH {
+        self.before = self.records.len();
+        if self.before >= BATCH {
             self.send(instant.as_picos());
         }
         self.instant = instant;
+    }
+
+    fn sort_instant(&mut self) {
+        self.records[self.before..].sort_by_key(|(_, record)| order(record));
     }
 
     fn advance(&mut self, _now: RunTime, _end: RunTime) -> Result<(), SimError> {
@@ -134,13 +144,13 @@ impl<T: Copy> Stream<T> {
 
     /// Takes the entries of instants before `until`, hands each to `out`, and empty batches to `done`.
     #[inline]
-    fn take(&mut self, until: i64, mut out: impl FnMut(&T), mut done: impl FnMut(Entries<T>)) {
+    fn take(&mut self, until: i64, mut out: impl FnMut(RunTime, &T), mut done: impl FnMut(Entries<T>)) {
         while let Some(batch) = self.batches.front() {
             for (instant, entry) in &batch[self.merged..] {
                 if instant.as_picos() >= until {
                     return;
                 }
-                out(entry);
+                out(*instant, entry);
                 self.merged += 1;
             }
             self.merged = 0;
@@ -161,12 +171,12 @@ impl<T: Copy> Merged<T> {
         Self { streams: (0..stages).map(|_| Stream::new()).collect(), tied: Vec::new() }
     }
 
-    /// Hands all entries to `out`, by instant and, within one, by `order`, as far as all stages have come.
+    /// Hands all entries with their instants to `out`, by instant and, within one, by `order`, as far as all stages have come.
     fn emit<K: Ord>(
         &mut self,
         until: &[i64],
         order: impl Fn(&T) -> K,
-        mut out: impl FnMut(&T),
+        mut out: impl FnMut(RunTime, &T),
         mut done: impl FnMut(usize, Entries<T>),
     ) {
         // Entries that are still to come are of these instants or later.
@@ -197,10 +207,10 @@ impl<T: Copy> Merged<T> {
             }
             let Self { streams, tied } = self;
             for (number, stream) in streams.iter_mut().enumerate() {
-                stream.take(at + 1, |entry| tied.push(*entry), |batch| done(number, batch));
+                stream.take(at + 1, |_, entry| tied.push(*entry), |batch| done(number, batch));
             }
             tied.sort_by_key(&order);
-            tied.drain(..).for_each(|entry| out(&entry));
+            tied.drain(..).for_each(|entry| out(RunTime::from_picos(at), &entry));
         }
     }
 }
@@ -228,8 +238,12 @@ pub(crate) fn merge(
         until[batch.from] = batch.until;
         records.streams[batch.from].add(batch.records);
         truths.streams[batch.from].add(batch.truths);
-        records.emit(&until, order, |record| sink.record(record), give_back);
-        truths.emit(&until, truth_order, |truth| sink.truth(truth), |_, _| {});
+        let write = |instant, record: &Record| {
+            sink.begin_instant(instant);
+            sink.record(record);
+        };
+        records.emit(&until, order, write, give_back);
+        truths.emit(&until, truth_order, |_, truth| sink.truth(truth), |_, _| {});
         let least = until.iter().copied().min().unwrap_or(i64::MAX);
         if least > i64::MIN {
             let now = RunTime::from_picos(least).min(end);
