@@ -69,7 +69,8 @@ impl FullBatch {
     /// A batch of `cells` cells.
     pub(super) fn new(schema: &SchemaRef, cells: usize) -> Result<Self, ArrowError> {
         let message = message_of(&vec![0; cells * CELL], schema)?;
-        let place = place(&message).filter(|place| place.len() == cells * CELL).ok_or_else(|| {
+        let is_whole = |place: &Range<usize>| place.len() == cells * CELL && place.start.is_multiple_of(CELL);
+        let place = place(&message).filter(is_whole).ok_or_else(|| {
             ArrowError::IpcError("a batch is not laid out as the Arrow columnar format has it".to_owned())
         })?;
         Ok(Self { message, at: place.start, place, layout: Layout::new(), others: 0 })
@@ -88,11 +89,11 @@ impl FullBatch {
 
     #[inline(always)]
     fn put(&mut self, cell: Cell) {
-        let end = self.at + CELL;
-        let place = self.message.get_mut(self.at..end);
-        if let Some([low, high]) = place.map(|place| place.as_chunks_mut().0) {
-            (*low, *high) = (cell[0].to_le_bytes(), cell[1].to_le_bytes());
-            self.at = end;
+        // Cells lie at multiples of their length.
+        if let Some(place) = self.message.as_chunks_mut::<CELL>().0.get_mut(self.at / CELL) {
+            let [low, high] = cell.map(u128::from);
+            *place = (high << 64 | low).to_le_bytes();
+            self.at += CELL;
         }
     }
 

@@ -302,9 +302,12 @@ impl<S: Sink> Engine<'_, S> {
             self.sink.record(&record);
             if !S::KEEPS_BYTES {
                 // Those of one time and place may differ in what else decides their order.
-                let latest = (record.time, u32::from(record.node) << 8 | u32::from(record.point.code()));
-                self.is_settled &= latest > self.latest;
-                self.latest = latest;
+                let (time, place) = self.latest;
+                let own = u32::from(record.node) << 8 | u32::from(record.point.code());
+                if record.time <= time && (record.time < time || own <= place) {
+                    self.is_settled = false;
+                }
+                self.latest = (record.time, own);
             }
         } else {
             self.write_as_shown(record);
