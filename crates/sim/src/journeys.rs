@@ -14,8 +14,8 @@ use wg_record::{Point, Record, RecordFlags};
 
 use crate::engine::simulate;
 use crate::error::SimError;
+use crate::order::order;
 use crate::sink::Sink;
-use crate::stages::merge::order;
 
 /// The message of a flow with the greatest latency to a receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

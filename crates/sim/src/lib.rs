@@ -35,6 +35,7 @@ mod journeys;
 pub mod live;
 mod message;
 mod models;
+mod order;
 mod ptp;
 mod report;
 mod sharing;

@@ -14,7 +14,7 @@ use wg_record::{Record, RecordError, TableWriter, Truth};
 
 use crate::error::SimError;
 use crate::live::Outgoing;
-use crate::stages::merge::order;
+use crate::order::order;
 
 /// Takes the records as they are made: in order of time at each observation point, and nearly so over all of them.
 pub trait Sink {

@@ -30,12 +30,12 @@ use crate::error::SimError;
 use crate::event_queue::{Class, EventQueue, Source};
 use crate::live::{Fate, MOST_FOREIGN, Outside};
 use crate::message::{Carries, Flags, Message};
+use crate::order::truth_order;
 use crate::ptp::Ptp;
 use crate::report::SimReport;
 use crate::sink::Sink;
 use crate::stages::exchange::Exchange;
 use crate::stages::graph::is_divisible;
-use crate::stages::merge::truth_order;
 use crate::world::{ACCESS_POINTS, CoreIndex, World};
 
 /// Before time and place of every record, see [`Engine::latest`].

@@ -1,7 +1,7 @@
 //! Records of all stages, merged into the one order of a run.
 //!
 //! Records are ordered by the instant of the event that made them, those of one instant by where they were made
-//! ([`order`], [`truth_order`]): no number of stages changes that.
+//! ([`order`](crate::order)): no number of stages changes that.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,29 +9,15 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, SyncSender};
 
 use wg_frame::time::RunTime;
-use wg_record::{Record, Truth, TruthKind};
+use wg_record::{Record, Truth};
 
 use super::exchange::Shared;
 use crate::error::SimError;
+use crate::order::{order, truth_order};
 use crate::sink::Sink;
 
 /// Records in a batch.
 const BATCH: usize = 4_096;
-
-/// What decides the order of the records of one instant. Those of equal keys are made by one stage, and keep their order:
-/// a drop at the ingress of a port has another reason than one at its queues.
-pub(crate) fn order(record: &Record) -> impl Ord + use<> {
-    let Record { time, node, port, point, reason, .. } = *record;
-    (time, node, point, port, reason)
-}
-
-/// What decides the order of the entries of the truth of one instant; those of equal keys as for records. The courses of
-/// credits are written at the end, class by class.
-pub(crate) fn truth_order(truth: &Truth) -> impl Ord + use<> {
-    let Truth { time, node, port, kind, sequence, .. } = *truth;
-    let credit = (kind == TruthKind::Credit).then_some((node, port, sequence));
-    (credit, time, node, port, kind)
-}
 
 /// Entries of a stage, each with its instant, ascending.
 type Entries<T> = Vec<(RunTime, T)>;
