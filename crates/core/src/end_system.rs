@@ -55,7 +55,7 @@ use crate::virtual_link_layer::{Networks, VirtualLinkLayer};
 pub use config::{Cost, HostConfig, Interrupts, ReceiveBuffer, StackCosts};
 pub use moderation::ADAPTIVE_SPACINGS;
 use output::carry_out;
-pub use output::{Handed, Output};
+pub use output::{Delivery, Handed, Output};
 use reader::{Read, Reader};
 
 /// A frame in the interface or in the ring that nobody has noticed.
@@ -256,6 +256,40 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         }
     }
 
+    /// As [`handle_frame`](Self::handle_frame), for drivers of many frames: a frame that the application is sure to get,
+    /// as most are, is returned instead of becoming an output. Then no deadline changes, and there are no outputs.
+    #[inline]
+    pub fn handle_delivered(
+        &mut self,
+        now: RunTime,
+        port: usize,
+        frame: &Frame,
+        wake_up: Span,
+    ) -> Option<Delivery> {
+        let is_plain = matches!(self.config.interrupts, Interrupts::EachFrame)
+            && self.config.interface_receive_delay == Span::ZERO
+            && self.reader.is_none()
+            && self.streams.is_none()
+            && self.outputs.is_empty()
+            && !frame.marks.has(Marks::FCS_ERROR);
+        if !is_plain {
+            self.handle_frame(now, port, *frame, wake_up);
+            return None;
+        }
+        let taken = match &mut self.layer {
+            Some(layer) => layer.handle_frame(now, &self.device.clock, self.networks[port], frame),
+            None => Ok(()),
+        };
+        let room = if self.has_room(now) { Ok(()) } else { Err(Cause::Overrun) };
+        match taken.and(room) {
+            Ok(()) => Some(self.hand_up(now, frame, wake_up)),
+            Err(cause) => {
+                self.outputs.push_back(Output::lost(port, *frame, cause));
+                None
+            }
+        }
+    }
+
     /// Takes in the frames whose passage through the interface ends by `now`.
     #[cold]
     fn arrive(&mut self, now: RunTime) {
@@ -277,10 +311,7 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
             }
             return;
         }
-        while self.leaving.front().is_some_and(|at| *at <= now) {
-            self.leaving.pop_front();
-        }
-        if self.leaving.len() + self.unnoticed.len() >= self.config.ring as usize {
+        if !self.has_room(now) {
             self.outputs.push_back(Output::lost(port, frame, Cause::Overrun));
             return;
         }
@@ -505,6 +536,15 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
         (self.handed.len(), self.arriving.len() + self.unnoticed.len() + unread)
     }
 
+    /// Whether the ring has room for a frame.
+    #[inline]
+    fn has_room(&mut self, now: RunTime) -> bool {
+        while self.leaving.front().is_some_and(|at| *at <= now) {
+            self.leaving.pop_front();
+        }
+        self.leaving.len() + self.unnoticed.len() < self.config.ring as usize
+    }
+
     fn interrupt(&mut self, now: RunTime) {
         self.interrupt_at = Deadline::NEVER;
         while let Some(Unnoticed { port, frame, wake_up }) = self.unnoticed.pop_front() {
@@ -513,11 +553,18 @@ impl<S: TransmissionSelection, C: LocalClock> Host<S, C> {
     }
 
     fn notice(&mut self, now: RunTime, port: usize, frame: Frame, wake_up: Span) {
+        let Delivery { driver, application } = self.hand_up(now, &frame, wake_up);
+        self.outputs.push_back(Output::Deliver { port, frame, driver, application });
+    }
+
+    /// The driver sees a frame, and the receive lane hands it to the application.
+    #[inline]
+    fn hand_up(&mut self, now: RunTime, frame: &Frame, wake_up: Span) -> Delivery {
         let driver = now + self.config.interrupt_latency;
         let begun = if self.receive_free > driver { self.receive_free } else { driver + wake_up };
-        let application = begun + self.config.receive_of(&frame);
+        let application = begun + self.config.receive_of(frame);
         self.receive_free = application;
         self.leaving.push_back(application);
-        self.outputs.push_back(Output::Deliver { port, frame, driver, application });
+        Delivery { driver, application }
     }
 }

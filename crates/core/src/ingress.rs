@@ -256,7 +256,7 @@ pub struct IngressRules {
 }
 
 impl Ingress for IngressRules {
-    #[inline]
+    #[inline(always)]
     fn judge(&mut self, clock: &impl LocalClock, arrival: &Arrival) -> Verdict {
         let is_critical = arrival.frame.class != TrafficClass::BestEffort;
         match (&mut self.critical, &mut self.streams) {

@@ -208,7 +208,10 @@ impl<F> Regulator<F> {
         let has_arrived = |at: &usize| self.fifos[*at].head().is_some_and(|arrived| arrived <= eligible_at);
         // Less than two rounds: a division would be slow.
         let in_turn = |at: usize| if at < count { at } else { at - count };
-        let chosen = (0..count).map(|step| in_turn(self.turn + step)).find(has_arrived)?;
+        let chosen = match count {
+            1 => 0,
+            _ => (0..count).map(|step| in_turn(self.turn + step)).find(has_arrived)?,
+        };
         let waiting = self.fifos[chosen].frames.pop_front()?;
         self.turn = in_turn(chosen + 1);
         if first >= self.gap_ends {
@@ -237,7 +240,11 @@ impl<F> Regulator<F> {
     }
 
     fn first_arrival(&self) -> Option<RunTime> {
-        self.fifos.iter().filter_map(SubLink::head).min()
+        match &self.fifos[..] {
+            // As nearly every virtual link has.
+            [only] => only.head(),
+            all => all.iter().filter_map(SubLink::head).min(),
+        }
     }
 }
 

@@ -19,6 +19,15 @@ pub struct Handed {
     pub queued: RunTime,
 }
 
+/// Instants of handing a frame up. They may lie ahead: they are certain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// Instant at which the driver sees it.
+    pub driver: RunTime,
+    /// Instant at which the application has it.
+    pub application: RunTime,
+}
+
 /// An effect of a host, for the driver to carry out or record. Ports are counted from 0.
 ///
 /// The frame lies at one place in all of them: whoever takes one looks at it before anything else.

@@ -2,7 +2,7 @@
 //! the loopback. Each instant is a sum that stands here.
 
 use wg_core::clock::TrueTime;
-use wg_core::end_system::{Cost, Host, HostConfig, Interrupts, Output, StackCosts};
+use wg_core::end_system::{Cost, Delivery, Host, HostConfig, Interrupts, Output, StackCosts};
 use wg_core::frame::{Frame, Handle, Marks, NetworkId, STACKS, TrafficClass};
 use wg_core::line::LineRate;
 use wg_core::port::{Port, PortConfig};
@@ -23,6 +23,10 @@ fn at(us: i64) -> RunTime {
 }
 
 fn host(card_read: Option<Cost>) -> Host<StrictPriority, TrueTime> {
+    host_of(card_read, Span::from_micros(100))
+}
+
+fn host_of(card_read: Option<Cost>, interface_receive_delay: Span) -> Host<StrictPriority, TrueTime> {
     let mut stacks = [None; STACKS];
     stacks[3] = Some(StackCosts { transmit: cost(1), receive: cost(2) });
     let config = HostConfig {
@@ -35,7 +39,7 @@ fn host(card_read: Option<Cost>) -> Host<StrictPriority, TrueTime> {
         card_read,
         buffers: None,
         stacks,
-        interface_receive_delay: Span::from_micros(100),
+        interface_receive_delay,
     };
     let line = LineRate::new(1_000_000_000).expect("a rate");
     let port = PortConfig::first_in_first_out(line, Capacity::frames(8));
@@ -88,6 +92,43 @@ fn a_stack_costs_what_it_says_and_others_cost_what_the_host_does() {
         let mut host = host(None);
         host.handle_frame(at(0), 0, frame(1, OWN, stack), Span::from_micros(7));
         assert_eq!(deliveries(&mut host, at(0)), [(1, at(105), at(105 + 7 + receive))]);
+    }
+}
+
+/// Frames faster than they are read, some of them damaged: what is not returned is an output, in any host.
+#[test]
+fn a_frame_that_is_delivered_is_returned_or_an_output() {
+    for (card, delay) in [(None, 0), (None, 100), (Some(cost(1)), 0)] {
+        let new = || host_of(card, Span::from_micros(delay));
+        let (mut one, mut other, mut returned) = (new(), new(), 0);
+        for number in 0..20 {
+            let now = at(7 * number);
+            for host in [&mut one, &mut other] {
+                while host.next_deadline().is_due(now) {
+                    host.handle_deadline(now);
+                }
+            }
+            let mut frame = frame(number.unsigned_abs(), OWN, 0);
+            if number % 5 == 4 {
+                frame.marks = frame.marks.with(Marks::FCS_ERROR);
+            }
+            let wake_up = Span::from_micros(number % 3);
+            one.handle_frame(now, 0, frame, wake_up);
+            // Outputs not taken yet precede it.
+            let earlier: Vec<Output> = std::iter::from_fn(|| other.poll_output()).collect();
+            let delivery = other.handle_delivered(now, 0, &frame, wake_up);
+            returned += usize::from(delivery.is_some());
+            let own = delivery.map(|Delivery { driver, application }| Output::Deliver {
+                port: 0,
+                frame,
+                driver,
+                application,
+            });
+            let found = earlier.into_iter().chain(own).chain(std::iter::from_fn(|| other.poll_output()));
+            assert!(found.eq(std::iter::from_fn(|| one.poll_output())));
+            assert_eq!(one.next_deadline(), other.next_deadline());
+        }
+        assert_eq!(returned > 0, card.is_none() && delay == 0);
     }
 }
 

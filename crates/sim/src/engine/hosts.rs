@@ -1,6 +1,6 @@
 //! Frames in hosts.
 
-use wg_core::end_system::Output;
+use wg_core::end_system::{Delivery, Output};
 use wg_core::frame::{Frame, FrameLengths, Marks};
 use wg_core::line::GAP;
 use wg_core::{Cause, Deadline};
@@ -50,9 +50,12 @@ impl<S: Sink> Engine<'_, S> {
             wake_up += self.held_up(at, frame, false);
         }
         let host = &mut self.world.hosts[at];
-        host.core.handle_frame(self.now, port, *frame, wake_up);
+        let delivered = host.core.handle_delivered(self.now, port, frame, wake_up);
         self.note(frame, node, number, Point::WireReceive, self.now);
-        self.drain_host(at);
+        match delivered {
+            Some(Delivery { driver, application }) => self.deliver(at, port, frame, driver, application),
+            None => self.drain_host(at),
+        }
     }
 
     /// Whether the interface of a host accepts the frame of a flow. It ignores frames for others; receivers of a flow
