@@ -3,8 +3,9 @@
 `python -m benchmarks.watching [ROUNDS]` (`--smoke`: few). Runs with and without a viewer take turns, and the order
 within a pair changes from pair to pair.
 
-- A simulation is made with and without the thread that reads its segments, all processors but one left free, and then
-  with a simulation on every processor. Bar: not more than 1 % longer; the 95 % interval of the median ratio decides.
+- A simulation is made with and without the thread that reads its segments, alone and then with a simulation on every
+  processor. Bar: not more than 1 % longer, in time and in processor time of the simulating thread; it is missed where
+  the 95 % interval of the median ratio lies above.
 - A run between namespaces is made without a viewer, and with `wiregauge serve` and ten viewers that ask once a second.
   Bar: send error and latency, p50 and p99, are not worse: the 95 % interval of the median ratio begins at 1 or below.
 """
@@ -74,12 +75,12 @@ def simulated(folder: Path, rounds: int) -> bool:
     plan = load(file).campaign
     network, run = as_json(plan.network), as_json(plan.runs[0])
 
-    def once(*, live: bool) -> float:
+    def once(*, live: bool) -> tuple[float, float]:
         with tempfile.TemporaryDirectory(dir=folder) as spool:
             reader = _native.LiveRun(run, f"{spool}/simulator") if live else None
-            begin = time.perf_counter()
+            begin, spent = time.perf_counter(), time.thread_time()
             _native.simulate_run(network, run, spool, None)
-            took = time.perf_counter() - begin
+            took = time.perf_counter() - begin, time.thread_time() - spent
             if reader is not None:
                 reader.stop()
             return took
@@ -101,15 +102,18 @@ def simulated(folder: Path, rounds: int) -> bool:
         over.set()
         for one in others:
             one.join()
-        ratio, low, high = ratio_of(plain, watched)
-        within = low <= MOST_LONGER
-        reached &= within
-        what = f"live figures of a simulation, {'a simulation on every processor' if busy else 'a processor free'}"
-        print(f"{what}: {statistics.median(watched):.2f} s, {ratio:.4f} of without [{low:.4f}, {high:.4f}]")
-        table.add(
-            what, f"{statistics.median(watched):.2f} s", peer="without", theirs=f"{statistics.median(plain):.2f} s",
-            ratio=ratio, bar="1.01", reached=within,
-        )  # fmt: skip
+        for column, name in enumerate(("time", "processor time of its thread")):
+            ours, theirs = [one[column] for one in watched], [one[column] for one in plain]
+            ratio, low, high = ratio_of(theirs, ours)
+            within = low <= MOST_LONGER
+            reached &= within
+            what = f"simulation with live figures, {'all processors simulate' if busy else 'one simulates'}: {name}"
+            print(f"{what} {statistics.median(ours):.2f} s, {ratio:.4f} of without [{low:.4f}, {high:.4f}]")
+            table.add(
+                what, f"{statistics.median(ours):.2f} s",
+                peer="without", theirs=f"{statistics.median(theirs):.2f} s",
+                ratio=ratio, bar="1.01", reached=within,
+            )  # fmt: skip
     return reached
 
 

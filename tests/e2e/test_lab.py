@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ import jsonschema_rs
 import pytest
 
 from lab_support import World
-from support import assert_measured, frame_times
+from support import SECONDS, assert_measured, frame_times
 from wiregauge.cli.schemas import schema_of
 
 CLOCKS = {"alpha": "", "beta": "3000000000,20000", "gamma": ""}
@@ -171,6 +172,56 @@ def test_hosts_tell_live_figures_and_an_alarm_ends_the_run_on_all_of_them(world:
     assert 1_000 < incident["first"] < 1e9
     flows = flows_of(world.folder / "alarmed")
     assert 0 < flows[20]["delivered"] < 15_000
+
+
+WATCH = """
+import json, re, sys, time, urllib.parse, urllib.request
+base = sys.argv[1]
+def asked(place, form=None):
+    data = None if form is None else urllib.parse.urlencode(form).encode()
+    origin = "/".join(base.split("/")[:3])
+    request = urllib.request.Request(urllib.parse.urljoin(base, place), data, {"accept": "text/html", "origin": origin})
+    with urllib.request.urlopen(request) as answer:
+        return answer.url, answer.read().decode()
+_, tests = asked("tests")
+place = re.search(r'href="([^"]*)">watched.xml<', tests)[1]
+seen = re.search(r'name="seen" value="([^"]*)"', asked(place)[1])[1]
+url, _ = asked(place + "/run", {"seen": seen, "bench": "lab"})
+while "/run/" not in url:
+    time.sleep(0.2)
+    url, _ = asked(url)
+while True:
+    said = json.loads(asked(url + "/live")[1])
+    flows = ((said.get("live") or {}).get("now") or {}).get("flows")
+    if said["over"] or (flows and all(flow["received"] for flow in flows)):
+        break
+    time.sleep(0.2)
+print(json.dumps(said))
+asked(url + "/stop", {"sure": "yes"})
+while not json.loads(asked(url + "/live")[1])["over"]:
+    time.sleep(0.2)
+"""
+
+
+def test_a_run_of_a_lab_is_started_watched_and_stopped_from_its_page(world: World) -> None:
+    long = TEST.replace('count="300"', 'count="15000"').replace("{synchronise}", "")
+    (world.folder / "watched.xml").write_text(long)
+    server = world.begin("serve", world.folder, "--control", "--port", "0")
+    try:
+        assert server.stdout is not None
+        base = server.stdout.readline().strip()
+        inside = ["nsenter", "-t", str(world.pid), "--net", "--", sys.executable, "-c", WATCH, base]
+        done = subprocess.run(inside, capture_output=True, text=True, timeout=SECONDS, check=False)
+        assert done.returncode == 0, done.stderr
+    finally:
+        server.terminate()
+        server.communicate()
+    now = json.loads(done.stdout)["live"]["now"]
+    assert {flow["flow"]: flow["measure"] for flow in now["flows"]} == {10: "latency", 20: "rtt"}
+    assert all(flow["received"] > 0 for flow in now["flows"])
+    manifest = json.loads((world.folder / "watched-run" / "manifest.json").read_text())
+    assert manifest["state"] == "interrupted"
+    assert "from a page" in manifest["reason"]
 
 
 def test_captures_of_hosts_keep_what_surrounds_an_alarm_whatever_their_clocks_show(world: World) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import errno
+import gc
 import hashlib
 import io
 import json
@@ -12,6 +14,7 @@ import shutil
 import socket
 import threading
 import time
+import tracemalloc
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -27,8 +30,10 @@ from typer.testing import CliRunner
 import reference
 import synthetic
 import wiregauge as wg
+from going import Going
 from wiregauge import serve
 from wiregauge.cli.program import app
+from wiregauge.records import read_notes
 from wiregauge.serve import access, distributions, index
 from wiregauge.serve.opened import Opened
 from wiregauge.serve.rendering import STATIC, static_file
@@ -541,6 +546,55 @@ def test_the_vendored_files_are_as_they_were_published(name: str) -> None:
 
 def test_every_static_file_is_there() -> None:
     assert all(static_file(name) for name in STATIC)
+
+
+def test_a_full_disk_is_told_and_the_note_before_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synthetic.make(tmp_path / "one", synthetic.Recipe(payloads=(64,), messages=40))
+    server = serve.Server([tmp_path], port=PORT, token="t", control=True)
+    server.index.look()
+    own = {**HTML, "origin": f"http://127.0.0.1:{PORT}"}
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with TestClient(
+        server.app, base_url=f"http://127.0.0.1:{PORT}", follow_redirects=False, headers=own
+    ) as made:
+        place = f"/t/run/{server.index.listed[0].key}"
+        form = {"do": "add", "text": "the first"}
+        assert made.post(f"{place}/notes", data=form).status_code == 303
+        monkeypatch.setattr("wiregauge.records.notes.write_whole", full)
+        answer = made.post(f"{place}/notes", data=form | {"text": "the second"})
+        assert (answer.status_code, "No space left" in answer.text) == (409, True)
+        monkeypatch.setattr("wiregauge.figures.printed.save", full)
+        answer = made.get(f"{place}/picture.svg?m=latency")
+        assert (answer.status_code, "make room" in answer.text) == (507, True)
+        assert "the first" in made.get(place).text
+    assert [note.text for note in read_notes(tmp_path / "one").notes] == ["the first"]
+
+
+def test_a_page_that_is_open_for_long_costs_no_memory(tmp_path: Path) -> None:
+    going = Going(tmp_path / "going")
+    going.second()
+    with client_of(tmp_path) as made:
+        place = f"/run/{key_of(made, 'going')}/live"
+
+        def asked(times: int) -> int:
+            for _ in range(times):
+                assert made.get(place).json()["live"]["now"]["seconds"] >= 1
+                made.get("/changes")
+            gc.collect()
+            return tracemalloc.get_traced_memory()[0]
+
+        tracemalloc.start()
+        try:
+            begin = asked(50)
+            assert asked(250) - begin < 100_000
+        finally:
+            tracemalloc.stop()
+            going.release()
 
 
 # -- two runs ---------------------------------------------------------------------------------------------------

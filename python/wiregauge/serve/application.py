@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import tempfile
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
@@ -15,6 +16,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from wiregauge.files import cure_for, printable
 from wiregauge.records import RunDirectoryError
 from wiregauge.records.lock import is_locked
 from wiregauge.report.zoom import flow_key
@@ -78,7 +80,7 @@ class Server:
         app = Starlette(
             routes=routes,
             lifespan=self._watching,
-            exception_handlers={HTTPException: _refusal, RunDirectoryError: _unreadable},
+            exception_handlers={HTTPException: _refusal, RunDirectoryError: _unreadable, OSError: _failed},
         )
         self.app: ASGIApp = Access(app, port=port, token=token)
 
@@ -211,6 +213,13 @@ def _refusal(request: Request, error: Exception) -> Response:
 
 def _unreadable(request: Request, error: Exception) -> Response:
     return _sentence(request, 409, str(error))
+
+
+def _failed(request: Request, error: Exception) -> Response:
+    """A file of the server's own could not be written: pictures and what programs say need temporary ones."""
+    assert isinstance(error, OSError)
+    place = printable(str(error.filename)) if error.filename else f"A file in {tempfile.gettempdir()}"
+    return _sentence(request, 507, f"{place} cannot be written ({error.strerror}); {cure_for(error)}.")
 
 
 def _sentence(request: Request, status: int, text: str) -> Response:
