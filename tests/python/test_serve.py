@@ -411,6 +411,19 @@ def test_other_measures_have_percentiles_of_a_window_too(client: TestClient, mea
     assert told["greatest"] == max(value for value in drawn["greatest"] if value is not None)
 
 
+def test_a_window_has_the_stays_in_its_switches(client: TestClient, folder: Path) -> None:
+    told = client.get(f"/run/{key_of(client, 'long')}/distribution?f=2&m=latency&t=0.2,0.3").json()
+    (hop,) = told["hops"]["2"]
+    left = pl.col("left")
+    own = pl.read_parquet(folder / "long" / "passages" / "run-0000.parquet").filter(
+        (pl.col("flow") == 2) & (left >= 200_000_000_000) & (left < 300_000_000_000)
+    )
+    stays = (own["left"] - own["came"]).to_numpy()
+    assert (hop["node"], hop["port"], hop["returning"]) == ("s", own["port"][0], False)
+    assert (hop["n"], hop["greatest"]) == (len(stays), stays.max() / 1e3)
+    assert hop["mean"] == pytest.approx(stays.mean() / 1e3)
+
+
 def test_a_window_of_too_many_values_says_so(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(distributions, "MOST_VALUES", 100)
     told = client.get(f"/run/{key_of(client, 'long')}/distribution?f=1&m=latency").json()

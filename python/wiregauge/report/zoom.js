@@ -344,9 +344,11 @@ const drawMessages = (source) => {
       this.note = make("p", { class: "note", role: "status" });
       this.rows = make("div", { class: "scroll", tabIndex: 0, role: "region" });
       this.rows.setAttribute("aria-label", `Percentiles of ${title} in the window`);
+      this.hops = make("div", { class: "scroll", tabIndex: 0, role: "region" });
+      this.hops.setAttribute("aria-label", `Where the time of ${title} went in the window`);
       this.place = make("details", { class: "fold", open: view.spread.includes(measure) },
         make("summary", { textContent: "Percentiles of the window" }),
-        make("div", { class: "pair" }, this.curve, this.density), this.note, this.rows);
+        make("div", { class: "pair" }, this.curve, this.density), this.note, this.rows, this.hops);
       this.place.addEventListener("toggle", () => {
         const others = view.spread.filter((one) => one !== measure);
         view.spread = this.place.open ? [...others, measure] : others;
@@ -396,6 +398,14 @@ const drawMessages = (source) => {
       const rows = drawn.map(([key, one]) => [flows.get(key).label, spanned(one.n), spanned(one.lost), spanned(one.unknown), time(one.least), ...names.map((name) => cell(...(one.percentiles[name] || []))), time(one.greatest), one.mean[1] === null ? time(one.mean[0]) : `${time(one.mean[0])} ± ${time(one.mean[1])}`]);
       const heads = ["flow", "n", "lost", "unknown", "least", ...names, "greatest", "mean"];
       this.rows.replaceChildren(...(rows.length ? [tableOf(heads, rows)] : []));
+      // Switches are a share of the whole way only: of latency and round trip.
+      const isWhole = ["latency", "rtt"].includes(this.measure);
+      const hops = drawn.flatMap(([key, one]) => (this.data.hops?.[key] || []).map((hop) => [flows.get(key).label, `${hop.node}, out of port ${hop.port}${hop.returning ? ", on the way back" : ""}`, spanned(hop.n), time(hop.mean), time(hop.greatest), isWhole && one.mean[0] > 0 ? `${digits(100 * hop.mean / one.mean[0], 3)} %` : "–"]));
+      this.hops.hidden = !hops.length;
+      this.hops.replaceChildren(...(hops.length ? [
+        make("p", { class: "note", textContent: "Stays in switches, of passages that ended in the window; the share is that of their mean in the mean of the flow. Copies on a second network are passages of their own." }),
+        tableOf(["flow", "switch", "n", "mean stay", "greatest stay", "share"], hops),
+      ] : []));
     }
   }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from wiregauge.measures.definitions.units import count_of
+from wiregauge.measures.extremes import HopShare, hop_shares
 from wiregauge.measures.metrics.summarise import summarise
 from wiregauge.report.zoom import flow_key
 from wiregauge.serve.index import Listed
@@ -22,6 +23,8 @@ __all__ = ["distribution"]
 
 MOST_VALUES: Final = 2_000_000
 """Values that an answer is computed from; more take seconds to read."""
+MOST_PASSAGES: Final = 20_000_000
+"""Passages of a run through switches of which those of a window are looked up."""
 _RANKS: Final = 240
 _GREATEST: Final = 20
 """Greatest values, each of which is in the curve."""
@@ -68,6 +71,7 @@ def _of_view(opened: Opened, view: View) -> Mapping[str, Any]:
         "measure": measure,
         "note": note,
         "edges": edges.tolist(),
+        "hops": _hops(opened, view, filled),
         "flows": {
             key: {
                 **_of_flow(measure, of, edges),
@@ -76,6 +80,18 @@ def _of_view(opened: Opened, view: View) -> Mapping[str, Any]:
             }
             for key, of in filled.items()
         },
+    }
+
+
+def _hops(opened: Opened, view: View, drawn: Collection[str]) -> Mapping[str, Sequence[HopShare]]:
+    """The passages of each flow through switches in the window; left out where they are too many to be read."""
+    with opened.reading:
+        if opened.courses(view.run).passages > MOST_PASSAGES:
+            return {}
+    return {
+        flow_key(flow): hop_shares(opened.recorded, view.run, flow, view.begin, view.end)
+        for flow in view.flows
+        if flow_key(flow) in drawn
     }
 
 

@@ -5,7 +5,18 @@ window in any number of columns; docs/reference/run-directory.md has its layout.
 """
 
 from wiregauge.measures.extremes.courses import Course, Courses, CourseShape, courses, measures_of
+from wiregauge.measures.extremes.hops import HopShare, hop_shares
 from wiregauge.measures.extremes.keeping import keep
 from wiregauge.stats.pyramid import Values
 
-__all__ = ["Course", "CourseShape", "Courses", "Values", "courses", "keep", "measures_of"]
+__all__ = [
+    "Course",
+    "CourseShape",
+    "Courses",
+    "HopShare",
+    "Values",
+    "courses",
+    "hop_shares",
+    "keep",
+    "measures_of",
+]
