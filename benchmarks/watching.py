@@ -150,7 +150,7 @@ class Viewers:
 def real(folder: Path, rounds: int) -> bool:
     """Prints what viewers cost a run of real frames."""
     file = folder / "real.xml"
-    file.write_text(REAL.format(count=1500 if SMOKE else 8000))
+    file.write_text(REAL.format(count=4000 if SMOKE else 8000))
     made = 0
 
     def once(*, viewed: bool) -> dict[str, float]:

@@ -8,7 +8,7 @@ import socket
 import sys
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from rich.console import Console
 
 import simulation
 import synthetic
-from wiregauge import _native
+from wiregauge import _native, runner
 from wiregauge.cli.livetable import MOST_ROWS, live_table, live_text
 from wiregauge.config import load
 from wiregauge.plan import Campaign, as_json
@@ -39,6 +39,7 @@ from wiregauge.runner.live.hook import Hook
 from wiregauge.runner.live.monitor import AlarmMonitor
 from wiregauge.runner.live.run_figures import RunFigures
 from wiregauge.runner.live.state import LiveState
+from wiregauge.runner.observer import Observer
 from wiregauge.runner.rpc import agent_pb2 as pb
 
 TEST = """<test xmlns="urn:wiregauge:test:2" name="live" seed="1" bench="netns">
@@ -575,3 +576,32 @@ def test_figures_of_another_simulated_run_begin_anew(tmp_path: Path) -> None:
         state.run_measured(second(position, seconds))
     (course,) = state._live().courses.values()
     assert [(one.begin, one.end) for one in course] == [(0.0, 3.0)]
+
+
+def test_whoever_watches_a_simulation_is_given_its_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[RunNow] = []
+    asked: list[list[int]] = []
+
+    class Planted(Following):
+        def look(self, under_way: Collection[int]) -> RunNow | None:
+            asked.append(sorted(under_way))
+            return RunNow(0, 0, 1.0, (), 0, 0)
+
+        def stop(self) -> None:
+            asked.append([-1])
+
+    class Watching(Observer):
+        def run_measured(self, now: RunNow) -> None:
+            seen.append(now)
+
+    monkeypatch.setattr("wiregauge.runner.benches.simulation.Following", Planted)
+    monkeypatch.setattr("wiregauge.runner.benches.simulation._FOLLOWED_AFTER_S", 0.0)
+    file = tmp_path / "t.xml"
+    file.write_text(SIMULATED)
+    with runner.open(runner.SimulatorBench(jobs=1), observer=Watching()) as trials:
+        trials.run(file, tmp_path / "run")
+    assert seen
+    assert seen[0].seconds == 1.0
+    assert asked[-1] == [-1]
