@@ -142,7 +142,7 @@ class LiveRun:
         """JSON of the sums of a second, once; None where there are no new ones."""
 
     def stop(self) -> None:
-        """Ends it."""
+        """Ends it, without waiting for the thread."""
 
 class Watch:
     """Live interfaces whose streams are followed until `stop`."""

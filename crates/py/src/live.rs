@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
@@ -47,7 +46,6 @@ struct Shared {
 #[pyclass]
 pub struct LiveRun {
     shared: Arc<Shared>,
-    reader: Option<JoinHandle<()>>,
 }
 
 #[pymethods]
@@ -58,11 +56,11 @@ impl LiveRun {
         let run: Run = parse("run", run_json)?;
         let shared = Arc::<Shared>::default();
         let own = Arc::clone(&shared);
-        let reader = std::thread::Builder::new()
+        std::thread::Builder::new()
             .name("live".to_owned())
             .spawn(move || follow(&run, SegmentFollower::new(&segments), &own))
             .map_err(|error| NativeError::new_err(error.to_string()))?;
-        Ok(Self { shared, reader: Some(reader) })
+        Ok(Self { shared })
     }
 
     /// JSON of the sums of a second, once; None where there are no new ones.
@@ -71,19 +69,15 @@ impl LiveRun {
         serde_json::to_string(&shown).ok()
     }
 
-    /// Ends it.
-    fn stop(&mut self, py: Python<'_>) {
+    /// Ends it. The thread is not awaited: it may get no time for long.
+    fn stop(&self) {
         self.shared.stopped.store(true, Ordering::Relaxed);
-        if let Some(reader) = self.reader.take() {
-            // A thread that panicked has nothing more to show.
-            py.detach(|| drop(reader.join()));
-        }
     }
 }
 
 impl Drop for LiveRun {
     fn drop(&mut self) {
-        self.shared.stopped.store(true, Ordering::Relaxed);
+        self.stop();
     }
 }
 

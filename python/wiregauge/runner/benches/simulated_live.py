@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Final
@@ -75,11 +76,10 @@ class Following:
             if not under_way:
                 return None
             self._begin(min(under_way))
-        assert self._live is not None
-        assert self._figures is not None
-        told = self._live.figures()
+        told = self._live.figures() if self._live is not None else None
         if told is None:
             return None
+        assert self._figures is not None
         sums = msgspec.json.decode(told, type=_Sums)
         self._figures.take(_SIMULATOR, sums)
         names = self._plan.network.names
@@ -88,7 +88,9 @@ class Following:
 
     def _begin(self, position: int) -> None:
         run = self._plan.runs[position]
-        self._live = _native.LiveRun(as_json(run), str(self._spool(run.index) / _SIMULATOR))
+        # A simulation without live figures goes on.
+        with contextlib.suppress(_native.NativeError):
+            self._live = _native.LiveRun(as_json(run), str(self._spool(run.index) / _SIMULATOR))
         self._figures = Figures(position, run, self._plan.network.names)
         self._position = position
 
