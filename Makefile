@@ -94,6 +94,7 @@ demo: setup
 	mkdir $(DEMO)
 	$(BIN)/wiregauge run examples/demo.xml --bench sim --out $(DEMO)/sim
 	@tools/demo-live $(BIN)/wiregauge $(DEMO)
+	@[ $(PROFILE) = dist ] || echo "built to be here soon; make setup PROFILE=dist builds for speed, as what is published and make bench are"
 
 # `make --jobs=2 built` downloads while it compiles.
 built: $(VENV)/.packages target/.built-tests

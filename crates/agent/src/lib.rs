@@ -9,6 +9,7 @@
 //! | [`stream`] | traffic too fast for queued messages: paced senders, receivers, counts; independent of the plan |
 //! | [`timestamps`] | hardware timestamps: selection, limit, and translation to the system clock |
 //! | [`clocks`] | programs that discipline the host's clock: control of linuxptp, queries to chrony |
+//! | [`cli`] | the command line; in the library, because what only the program used would be compiled with all of tokio once more |
 //! | [`console`] | output on the program's terminal |
 //! | [`recording`] | files written during a run: records, captures, host counters |
 //! | [`places`] | default folders of an agent |
@@ -21,6 +22,7 @@
     warn(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_possible_wrap)
 )]
 
+pub mod cli;
 pub mod clocks;
 pub mod console;
 pub mod control;

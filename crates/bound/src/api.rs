@@ -1,6 +1,7 @@
 //! Text interface for other languages.
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use wg_plan::{Diagnostic, Element, Network, Run};
 
 use crate::analysis::analyse_with;
@@ -11,16 +12,42 @@ use crate::model::{Model, Server, problem};
 use crate::plp::Solver;
 use crate::question::{Question, Refusal};
 
-/// A network as text.
+/// A network as text: its format, and beside it the members of that format.
 #[derive(Deserialize)]
-#[serde(tag = "format", rename_all = "kebab-case")]
-enum Source {
+struct Source {
+    format: Format,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Format {
     /// JSON of Saihu.
-    OutputPorts { text: String },
+    OutputPorts,
     /// XML of WoPANets, xTFA and Saihu.
-    Physical { tree: Element },
+    Physical,
     /// One run of a compiled test.
-    Plan { name: String, network: Box<Network>, run: Box<Run>, limits: Vec<PlannedLimit> },
+    Plan,
+}
+
+#[derive(Deserialize)]
+struct OutputPorts {
+    text: String,
+}
+
+#[derive(Deserialize)]
+struct Physical {
+    tree: Element,
+}
+
+/// Network and run are read by their own crate: here their hundred types would be compiled once more.
+#[derive(Deserialize)]
+struct Plan<'a> {
+    name: String,
+    #[serde(borrow)]
+    network: &'a RawValue,
+    #[serde(borrow)]
+    run: &'a RawValue,
+    limits: Vec<PlannedLimit>,
 }
 
 #[derive(Serialize)]
@@ -32,13 +59,25 @@ enum Reply {
 }
 
 fn model(source: &str) -> Result<Model, Vec<Diagnostic>> {
-    let source: Source = serde_json::from_str(source).map_err(|error| {
+    let unreadable = |error: serde_json::Error| {
         vec![problem(0, "network", &format!("it cannot be read: {error}"), "", "this is a bug of the caller")]
-    })?;
-    match source {
-        Source::OutputPorts { text } => output_ports::read(&text),
-        Source::Physical { tree } => physical::read(&tree),
-        Source::Plan { name, network, run, limits } => plan::read(&name, &network, &run, &limits),
+    };
+    let form: Source = serde_json::from_str(source).map_err(unreadable)?;
+    match form.format {
+        Format::OutputPorts => {
+            let ports: OutputPorts = serde_json::from_str(source).map_err(unreadable)?;
+            output_ports::read(&ports.text)
+        }
+        Format::Physical => {
+            let physical: Physical = serde_json::from_str(source).map_err(unreadable)?;
+            physical::read(&physical.tree)
+        }
+        Format::Plan => {
+            let parts: Plan<'_> = serde_json::from_str(source).map_err(unreadable)?;
+            let network = Network::from_json(parts.network.get().as_bytes()).map_err(unreadable)?;
+            let run = Run::from_json(parts.run.get().as_bytes()).map_err(unreadable)?;
+            plan::read(&parts.name, &network, &run, &parts.limits)
+        }
     }
 }
 

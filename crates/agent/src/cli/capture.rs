@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
-use wg_agent::console;
-use wg_agent::recording::held_back::Asked;
-use wg_agent::recording::packet_capture::{Capture, CaptureConfig, CaptureInterface, CaptureStats};
 use wg_net::realtime;
 
 use super::options::CaptureOptions;
 use super::stream::interface_of;
+use crate::console;
+use crate::recording::held_back::Asked;
+use crate::recording::packet_capture::{Capture, CaptureConfig, CaptureInterface, CaptureStats};
 
 type Failure = (u8, String);
 

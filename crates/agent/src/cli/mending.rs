@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use wg_agent::console;
-use wg_agent::tools::mending::{Change, Mending, Undo, fixes_named};
+use crate::console;
+use crate::tools::mending::{Change, Mending, Undo, fixes_named};
 
 /// Folder with the former values of settings that this host's own commands changed. Only root changes them.
 const FOLDER: &str = "/var/lib/wiregauge/mended";

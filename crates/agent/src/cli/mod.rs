@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use wg_agent::console;
 
 use options::{CaptureOptions, ClocksOptions, ServeOptions, TicksOptions};
+
+use crate::console;
 
 mod capture;
 mod mending;
@@ -104,7 +105,8 @@ enum Command {
     Restore,
 }
 
-pub(crate) fn main() -> ExitCode {
+/// Does what the arguments of this process name.
+pub fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Serve(options) => serve::serve(&options),
         Command::Leave { state } => serve_tls::leave(state.as_deref()),
@@ -125,7 +127,7 @@ pub(crate) fn main() -> ExitCode {
 
 /// Ends early, with success, when the reader of standard output goes away.
 fn clocks(options: ClocksOptions) -> ExitCode {
-    let order = wg_agent::tools::clock_survey::Order {
+    let order = crate::tools::clock_survey::Order {
         reads: usize::try_from(options.reads).unwrap_or(usize::MAX),
         seconds: options.seconds,
         every: std::time::Duration::from_millis(options.every_ms),
@@ -133,18 +135,18 @@ fn clocks(options: ClocksOptions) -> ExitCode {
         core: options.placement.core,
         priority: options.placement.priority,
     };
-    wg_agent::tools::clock_survey::measure(&order, |fact| console::say(&fact));
+    crate::tools::clock_survey::measure(&order, |fact| console::say(&fact));
     ExitCode::SUCCESS
 }
 
 fn ticks(options: &TicksOptions) -> ExitCode {
-    let order = wg_agent::tools::timer_loop::Order {
+    let order = crate::tools::timer_loop::Order {
         period_ns: options.period_ns,
         count: usize::try_from(options.count).unwrap_or(usize::MAX),
         core: options.placement.core,
         priority: options.placement.priority,
     };
-    let refused = wg_agent::tools::timer_loop::run(order, |late| console::say(&late));
+    let refused = crate::tools::timer_loop::run(order, |late| console::say(&late));
     console::say(&serde_json::json!({ "refused": refused }));
     ExitCode::SUCCESS
 }
@@ -161,14 +163,14 @@ fn enclose(rootless: bool, command: &[String]) -> ExitCode {
 }
 
 fn doctor(json: bool) -> ExitCode {
-    let findings = wg_agent::tools::doctor::examine();
+    let findings = crate::tools::doctor::examine();
     if json {
         let report = serde_json::json!({
             "schema": 1,
-            "host": wg_agent::tools::doctor::host_facts(),
+            "host": crate::tools::doctor::host_facts(),
             "findings": findings,
-            "interfaces": wg_agent::tools::doctor::interfaces(),
-            "facts": wg_agent::tools::examination::examine(|_| true, false),
+            "interfaces": crate::tools::doctor::interfaces(),
+            "facts": crate::tools::examination::examine(|_| true, false),
         });
         console::json(&format!("{report:#}"));
     } else {
@@ -179,7 +181,7 @@ fn doctor(json: bool) -> ExitCode {
                 console::line(&format!("     cure: {}", finding.cure));
             }
         }
-        for interface in wg_agent::tools::doctor::interfaces() {
+        for interface in crate::tools::doctor::interfaces() {
             console::line(&format!("     timestamps of {:<10} {}", interface.name, interface.detail));
         }
     }

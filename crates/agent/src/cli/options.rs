@@ -2,9 +2,8 @@
 
 use std::path::PathBuf;
 
-use wg_agent::recording::planted_clock::PlantedHostClock;
-
 use super::numbers;
+use crate::recording::planted_clock::PlantedHostClock;
 
 /// How to serve.
 #[derive(clap::Args)]

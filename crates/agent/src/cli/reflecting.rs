@@ -7,15 +7,15 @@ use std::sync::Arc;
 
 use clap::ValueEnum;
 use ipnet::Ipv4Net;
-use wg_agent::console;
-use wg_agent::reflecting::allowed::Allowed;
-use wg_agent::reflecting::authentication::Authentication;
-use wg_agent::reflecting::reflector::{Account, Reflector, serve};
-use wg_agent::reflecting::sender::{Order, run};
 use wg_frame::stamp::Format;
 use wg_net::{NetError, Socket, Wake, realtime};
 
 use super::capture::wait_for_the_end;
+use crate::console;
+use crate::reflecting::allowed::Allowed;
+use crate::reflecting::authentication::Authentication;
+use crate::reflecting::reflector::{Account, Reflector, serve};
+use crate::reflecting::sender::{Order, run};
 
 /// How to reflect.
 #[derive(clap::Args)]

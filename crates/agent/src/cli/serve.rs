@@ -9,17 +9,17 @@ use std::process::ExitCode;
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::UnixListenerStream;
 use tonic::transport::Server;
-use wg_agent::console;
-use wg_agent::control::service::AgentService;
-use wg_agent::control::spool::Spool;
-use wg_agent::proto::agent_server::AgentServer;
-use wg_agent::registry::ROLES;
-use wg_agent::timestamps::planted::PlantedHardware;
 use wg_net::realtime;
 
 use super::options::ServeOptions;
 use super::serve_tls;
 use super::serving::{Failure, LARGEST_REQUEST, LEAVE_TAKING, STACK, asked_to_stop, or_overdue};
+use crate::console;
+use crate::control::service::AgentService;
+use crate::control::spool::Spool;
+use crate::proto::agent_server::AgentServer;
+use crate::registry::ROLES;
+use crate::timestamps::planted::PlantedHardware;
 
 /// Serves until a stop is requested. Exit code 2: a bad option; 3: the host refuses.
 pub(crate) fn serve(options: &ServeOptions) -> ExitCode {

@@ -9,32 +9,32 @@ use std::time::{Duration, Instant};
 
 use tokio::net::TcpListener;
 use tonic::transport::{Certificate, Identity as TlsIdentity, Server, ServerTlsConfig};
-use wg_agent::console;
-use wg_agent::control::campaigns;
-use wg_agent::control::service::AgentService;
-use wg_agent::control::spool::Spool;
-use wg_agent::proto::agent_server::AgentServer;
-use wg_agent::proto::enrolment_server::EnrolmentServer;
-use wg_agent::registry::ROLES;
-use wg_agent::remote::allowance::Allowance;
-use wg_agent::remote::audit::Audit;
-use wg_agent::remote::callers::Guard;
-use wg_agent::remote::connections::{Bounds, Connections, Incoming};
-use wg_agent::remote::drain::Drain;
-use wg_agent::remote::enrolment::EnrolmentService;
-use wg_agent::remote::identity::{Identity, Membership};
-use wg_agent::remote::join_code::{Invitation, JoinCode, LIFETIME};
-use wg_agent::remote::posted_code::PostedCode;
-use wg_agent::remote::private_file;
-use wg_agent::remote::revoked::Revoked;
-use wg_agent::timestamps::planted::PlantedHardware;
-use wg_agent::tools::mending::Mending;
 use wg_net::clock;
 
 use super::options::ServeOptions;
 use super::serving::{
     Failure, LARGEST_REQUEST, LEAVE_TAKING, STACK, asked_to_stop, or_overdue, raise_descriptors,
 };
+use crate::console;
+use crate::control::campaigns;
+use crate::control::service::AgentService;
+use crate::control::spool::Spool;
+use crate::proto::agent_server::AgentServer;
+use crate::proto::enrolment_server::EnrolmentServer;
+use crate::registry::ROLES;
+use crate::remote::allowance::Allowance;
+use crate::remote::audit::Audit;
+use crate::remote::callers::Guard;
+use crate::remote::connections::{Bounds, Connections, Incoming};
+use crate::remote::drain::Drain;
+use crate::remote::enrolment::EnrolmentService;
+use crate::remote::identity::{Identity, Membership};
+use crate::remote::join_code::{Invitation, JoinCode, LIFETIME};
+use crate::remote::posted_code::PostedCode;
+use crate::remote::private_file;
+use crate::remote::revoked::Revoked;
+use crate::timestamps::planted::PlantedHardware;
+use crate::tools::mending::Mending;
 
 /// Default path of the host's rules.
 const CONFIG: &str = "/etc/wiregauge/agent.toml";
@@ -88,7 +88,7 @@ pub(super) fn serve(
         Revoked::open(identity.folder()).map_err(|e| (3, format!("{}: {e}", identity.folder().display())))?;
     let revoked = Arc::new(revoked);
     let spool = spool(options, &identity)?;
-    if let Err(problem) = wg_agent::tsn::recover(identity.folder()) {
+    if let Err(problem) = crate::tsn::recover(identity.folder()) {
         console::complain(&problem);
     }
     let mending = Arc::new(Mending::in_folder(identity.folder(), Some(Arc::clone(&audit))));

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
-use wg_agent::control::service::AgentService;
+
+use crate::control::service::AgentService;
 
 /// Stack size of a thread that handles calls, bytes; resident once memory is locked.
 pub(super) const STACK: usize = 1 << 20;

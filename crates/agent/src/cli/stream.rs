@@ -9,15 +9,6 @@ use std::time::{Duration, Instant};
 use clap::ValueEnum;
 use clap::builder::RangedU64ValueParser;
 use serde_json::json;
-use wg_agent::console;
-use wg_agent::end_system::assignment::RAW_ETHER_TYPE;
-use wg_agent::end_system::stream_task::{distinct_lengths, dues, gap_of as densest_gap};
-use wg_agent::stream::FrameSpec;
-use wg_agent::stream::account::{Accounts, Expected};
-use wg_agent::stream::backend::{ChosenBackend, LaunchPolicy, StreamNeeds, StreamSender, choose};
-use wg_agent::stream::paced_sender::{DueFrame, PacedSender, PacedStats, Unobserved, Waiting};
-use wg_agent::stream::receiver::{RxBackend, StreamReceiver};
-use wg_agent::stream::summary::{AccountSummary, RxDropsSummary, SendSummary};
 use wg_capture::Files;
 use wg_core::line::{LONGEST_FRAME, SMALLEST_FRAME};
 use wg_core::pacing::Pacing;
@@ -32,6 +23,15 @@ use wg_plan::schedule::Schedule;
 use wg_plan::{Captures, Replay, Wanted};
 
 use super::numbers::within;
+use crate::console;
+use crate::end_system::assignment::RAW_ETHER_TYPE;
+use crate::end_system::stream_task::{distinct_lengths, dues, gap_of as densest_gap};
+use crate::stream::FrameSpec;
+use crate::stream::account::{Accounts, Expected};
+use crate::stream::backend::{ChosenBackend, LaunchPolicy, StreamNeeds, StreamSender, choose};
+use crate::stream::paced_sender::{DueFrame, PacedSender, PacedStats, Unobserved, Waiting};
+use crate::stream::receiver::{RxBackend, StreamReceiver};
+use crate::stream::summary::{AccountSummary, RxDropsSummary, SendSummary};
 
 /// Length of headers and FCS around a UDP payload, and around a raw one, in bytes.
 const UDP_HEADERS: usize = FRAME_OVERHEAD + DATAGRAM_HEADER_LEN;

@@ -22,9 +22,9 @@ fn named(network: &Network, name: &str) -> Result<NodeIndex, Status> {
 
 /// Checks and decodes a request; the place of records and planted clocks are added elsewhere.
 pub(super) fn setup(request: proto::PrepareRequest) -> Result<Setup, Status> {
-    let network: Network = serde_json::from_slice(&request.network_json)
+    let network = Network::from_json(&request.network_json)
         .map_err(|e| Status::invalid_argument(format!("network_json is not a network: {e}")))?;
-    let run: Run = serde_json::from_slice(&request.run_json)
+    let run = Run::from_json(&request.run_json)
         .map_err(|e| Status::invalid_argument(format!("run_json is not a run: {e}")))?;
     if request.fifo_priority > 99 {
         let asked = request.fifo_priority;

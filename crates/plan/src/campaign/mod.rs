@@ -148,6 +148,14 @@ pub struct Limit {
 }
 
 impl Run {
+    /// The run in its JSON form. Other crates read it by this, so that the code of all its types is compiled once.
+    ///
+    /// # Errors
+    /// Where it is not JSON, or no run.
+    pub fn from_json(json: &[u8]) -> Result<Self, serde_json::Error> {
+        serde_json::from_slice(json)
+    }
+
     /// The nodes whose clocks a protocol of the test keeps.
     pub fn kept_clocks(&self) -> impl Iterator<Item = NodeIndex> + '_ {
         let by_ptp = self.ptp_domains.iter().flat_map(|domain| domain.clocks.iter().map(|clock| clock.node));

@@ -48,6 +48,14 @@ pub struct Network {
 }
 
 impl Network {
+    /// The network in its JSON form, as [`Run::from_json`](crate::Run::from_json) reads a run.
+    ///
+    /// # Errors
+    /// Where it is not JSON, or no network.
+    pub fn from_json(json: &[u8]) -> Result<Self, serde_json::Error> {
+        serde_json::from_slice(json)
+    }
+
     /// The route along these nodes over one of the redundant networks; between two, the first link of the plan. `None`
     /// where two neighbours have none.
     pub fn route(&self, network: NetworkId, nodes: &[NodeIndex]) -> Option<Route> {
