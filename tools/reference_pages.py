@@ -220,7 +220,9 @@ def _parameters(command: Any) -> Iterator[str]:
 def _value(parameter: Any, command: Any) -> str:
     """The placeholder for a parameter's value: its own word, its choices, or its type."""
     if parameter.metavar:
-        return str(parameter.metavar).strip("[]")
+        metavar = str(parameter.metavar)
+        # Brackets around the whole say that an argument may be left out; inner ones are its own.
+        return metavar[1:-1] if metavar.startswith("[") and metavar.endswith("]") else metavar
     types: list[Any] = []
     if command.callback is not None:
         # The function itself: typer versions differ in how they store the type.

@@ -6,11 +6,13 @@ import json
 import shutil
 import time
 from collections.abc import Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
 import pytest
+from lxml import etree
 from msgspec import Struct
 from msgspec.structs import replace
 from typer.testing import CliRunner
@@ -20,17 +22,22 @@ from simulation import simulate
 from wiregauge.cli import app
 from wiregauge.cli.schemas import schema_of
 from wiregauge.config import load, load_bytes
+from wiregauge.plan import Attachment
 from wiregauge.scheduling import (
     Answer,
+    GateList,
     Problem,
+    ProblemError,
     author_of,
     faults_of,
     gate_lists,
+    managed,
     problem_of,
     scheduled,
     solve,
     unscheduled,
 )
+from wiregauge.scheduling.gates import Entry
 from wiregauge.scheduling.searching import Opens
 
 SECONDS, SHORT = 10.0, 4.0
@@ -253,6 +260,7 @@ def test_the_text_of_the_author_stays(tmp_path: Path) -> None:
         "schedule.html",
         "schedule.json",
         "taprio.txt",
+        "netconf",
     }
     page = (tmp_path / "out" / "schedule.html").read_text(encoding="utf-8")
     assert "Schedule of two" in page
@@ -476,6 +484,61 @@ def test_taprio_says_the_same_as_the_gates(tmp_path: Path) -> None:
     assert sum(entry["interval_ns"] for entry in port["entries"]) == port["cycle_ns"] == 1_000_000
     assert [e["interval_ns"] for e in port["entries"] if e["mask"] == 0] == [10_000]
     asked(two(tmp_path), "--interface", "sw:9=eth0", code=2)
+
+
+def test_netconf_configures_the_same_gates(tmp_path: Path) -> None:
+    """Read by the names of the published modules, the lists are those of the ports, and so is the cycle."""
+    modules = "urn:ieee:std:802.1Q:yang:ieee802-dot1"
+    of = {
+        "if": "urn:ietf:params:xml:ns:yang:ietf-interfaces",
+        "bridge": f"{modules}q-bridge",
+        "port": f"{modules}q-sched-bridge",
+        "host": f"{modules}dc-sched-if",
+    }
+    asked(two(tmp_path), "--out", tmp_path / "out", "--interface", "sw:3=TE1/3")
+    shown = json.loads((tmp_path / "out" / "schedule.json").read_text(encoding="utf-8"))
+    files = sorted((tmp_path / "out" / "netconf").iterdir())
+    assert [file.name for file in files] == ["a.xml", "b.xml", "sw.xml"]
+    assert {str(file) for file in files} <= set(shown["written"])
+    (interface,) = etree.parse(files[-1]).findall("if:interface", of)
+    assert interface.findtext("if:name", namespaces=of) == "TE1/3"
+    table = interface.find("bridge:bridge-port/port:gate-parameter-table", of)
+    assert table is not None
+    assert [table.findtext(f"port:{leaf}", namespaces=of) for leaf in ("gate-enabled", "config-change")] == [
+        "true"
+    ] * 2
+    entries = [[leaf.text for leaf in entry] for entry in table.iterfind("port:admin-control-list/*", of)]
+    (port,) = (port for port in shown["ports"] if port["port"] == "sw:3")
+    assert entries == [
+        [str(at), "sched:set-gate-states", str(entry["interval_ns"]), str(entry["mask"])]
+        for at, entry in enumerate(port["entries"])
+    ]
+    (operation, *_) = table.iterfind(
+        "port:admin-control-list/port:gate-control-entry/port:operation-name", of
+    )
+    assert operation.nsmap["sched"] == f"{modules}q-sched"
+    cycle = [int(leaf.text or "") for leaf in table.iterfind("port:admin-cycle-time/*", of)]
+    assert Fraction(*cycle) == Fraction(port["cycle_ns"], 10**9)
+    assert etree.parse(files[0]).find("if:interface/host:gate-parameter-table", of) is not None
+    # That is no name for tc, which is said; the other ports have their commands.
+    assert port["taprio"] == []
+    assert "# sw:3" not in (tmp_path / "out" / "taprio.txt").read_text(encoding="utf-8")
+
+
+def test_netconf_counts_classes_by_the_standard_and_splits_what_32_bits_cannot_hold(tmp_path: Path) -> None:
+    """By Table 8-5 of IEEE Std 802.1Q-2022, priority 0 is class 1 and priority 1 is class 0."""
+    campaign = load_bytes(two(tmp_path).read_bytes(), tmp_path / "two.xml", (), "open").campaign
+    at = Attachment(next(k for k, node in enumerate(campaign.network.nodes) if node.name == "sw"), 3)
+    long = 5_000_000_000
+    lists = [GateList(at, "sw:3", long + 7_000, (Entry(0b0000_0001, long), Entry(0b1000_0010, 7_000)), 0)]
+    (text,) = managed(campaign, lists, {"sw:3": "swp3"}).values()
+    entries = [
+        [int(leaf.text or "") for leaf in list(entry)[2:]]
+        for entry in etree.fromstring(text).iter("{*}gate-control-entry")
+    ]
+    assert entries == [[2**32 - 1, 0b10], [long - (2**32 - 1), 0b10], [7_000, 0b1000_0001]]
+    with pytest.raises(ProblemError, match="repeat every 5000000001 ns"):
+        managed(campaign, [replace(lists[0], cycle=long + 1)], {"sw:3": "swp3"})
 
 
 def test_no_answer_in_the_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
 
 from wiregauge.cli.options import meant
-from wiregauge.cli.reflector import holds_session, show_stored_session
+from wiregauge.cli.reflector import show_stored_session
 from wiregauge.cli.shared import (
     A_PAGE,
     AsJson,
@@ -25,11 +25,27 @@ from wiregauge.cli.shared import (
     points_at,
     readable,
 )
-from wiregauge.cli.streaming import holds_streams, report_directory, show_directory
+from wiregauge.cli.streaming import report_directory, show_directory
 from wiregauge.terminal import BAD_INPUT, INCOMPLETE, exit_code, fail, make_console, put, put_errors, say
 
 if TYPE_CHECKING:
     from wiregauge.report import Bounded
+
+STREAMS: Final = "streams of one place"
+SESSION: Final = "a session with a reflector"
+
+
+def _held(place: Path) -> str | None:
+    """What a directory holds instead of a run. Nothing is imported for what is no directory."""
+    try:
+        if not place.is_dir():
+            return None
+    except OSError:  # a name that no file can have
+        return None
+    from wiregauge.reflectors import is_of_session
+    from wiregauge.streams import is_of_streams
+
+    return STREAMS if is_of_streams(place) else SESSION if is_of_session(place) else None
 
 
 def show(
@@ -69,14 +85,12 @@ def show(
 ) -> None:
     if worst is not None and not explained:
         fail("--worst has an effect with --explain only; add it, or leave --worst out", BAD_INPUT)
-    if holds_streams(place):
+    held = _held(place)
+    if held is not None:
         if explained or flows:
-            fail(f"{place}: holds streams of a capture; leave --explain and --flow out", BAD_INPUT)
-        raise typer.Exit(show_directory(place, as_json=as_json))
-    if holds_session(place):
-        if explained or flows:
-            fail(f"{place}: holds a session with a reflector; leave --explain and --flow out", BAD_INPUT)
-        raise typer.Exit(show_stored_session(place, as_json=as_json))
+            fail(f"{place}: holds {held}; leave --explain and --flow out", BAD_INPUT)
+        shown = show_directory if held == STREAMS else show_stored_session
+        raise typer.Exit(shown(place, as_json=as_json))
     count = (worst or 10) if explained else None
     with readable(place) as (directory, here):
         known = {flow.id for run in directory.plan.runs for flow in run.flows}
@@ -135,28 +149,31 @@ def report(
     rounds = len(places) if len(places) > 1 else 1 + figures
     whole = Whole(AFTER_RUNS, rounds=rounds)
     for place in places:
-        if holds_streams(place):
+        held = _held(place)
+        if held == SESSION:
+            fail(f"{place}: holds {held}, which has no page; `wiregauge show` prints it", BAD_INPUT)
+        if held == STREAMS:
             if figures or bounds:
-                fail(f"{place}: holds streams of a place; leave --png, --svg and --bounds out", BAD_INPUT)
+                fail(f"{place}: holds {held}; leave --png, --svg and --bounds out", BAD_INPUT)
             report_directory(place)
             continue
         open_run(place)
         with Work(make_console(stderr=True), whole):
             judgement = results.judge(place, unkept=say)
-        held = _bounded(place, beside or []) if bounds else None
+        bounded = _bounded(place, beside or []) if bounds else None
         with Work(make_console(stderr=True), whole, last=place == places[-1] and not figures):
-            written = reports.write(place, judgement, held)
+            written = reports.write(place, judgement, bounded)
         put(f"report: {written}")
-        for alarm in held.alarms if held is not None else ():
+        for alarm in bounded.alarms if bounded is not None else ():
             say(f"ALARM: {alarm}")
             exceeded = True
-        for sentence in held.invalid if held is not None else ():
+        for sentence in bounded.invalid if bounded is not None else ():
             say(sentence)
             unfit = True
         asked = [(folder, kind) for folder, kind in ((png, "png"), (svg, "svg")) if folder is not None]
         for folder, kind in asked:
             with Work(make_console(stderr=True), whole, last=kind == asked[-1][1]):
-                paths = reports.export_figures(place, folder, {kind}, judgement, held)
+                paths = reports.export_figures(place, folder, {kind}, judgement, bounded)
             for path in paths:
                 put(f"figure: {path}")
     if code := exit_code(answered=not unfit, failed=exceeded):

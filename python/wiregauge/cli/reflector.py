@@ -56,18 +56,6 @@ def probe_reflector(host: str, wishes: Wishes, out: Path | None, *, as_json: boo
     return show_session(measured, as_json=as_json)
 
 
-def holds_session(place: Path) -> bool:
-    """Whether a place is a directory of a session. Nothing is imported for one that is no directory."""
-    try:
-        if not place.is_dir():
-            return False
-    except OSError:  # a name that no file can have
-        return False
-    from wiregauge.reflectors import is_of_session
-
-    return is_of_session(place)
-
-
 def show_stored_session(place: Path, *, as_json: bool) -> int:
     """Shows the session that a directory holds; returns the exit code."""
     from wiregauge.reflectors import SessionError, opened

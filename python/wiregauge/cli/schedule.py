@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 from msgspec.structs import replace
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 __all__ = ["schedule"]
 
 _SWITCH_PORT, _HOST_PORT = "swp{}", "eth{}"
+NETCONF: Final = "netconf"
+"""The folder of what NETCONF configures, a file for each node."""
 
 
 def schedule(
@@ -48,7 +50,8 @@ def schedule(
             metavar="DIR",
             help=meant(
                 "--out",
-                ": a new folder, the test with its schedule, a page with a picture, JSON, and tc commands",
+                ": a new folder, the test with its schedule, a page with a picture, JSON, and gates for tc and "
+                "NETCONF",
             ),
             show_default="nothing is written",
         ),
@@ -207,7 +210,8 @@ def schedule(
         raise typer.Exit(BAD_INPUT) from None
     if shown.opens and not shown.faults:
         guard_ns = None if guard_ps is None else -(-guard_ps // 1000)
-        shown = _with_gates(shown, campaign, priority, guard_ns, _interfaces(interface, shown.problem))
+        named = _interfaces(interface, shown.problem)
+        shown = _with_gates(shown, campaign, priority, guard_ns, named, is_written=out is not None)
     elif interface:
         _interfaces(interface, shown.problem)
     if gates and shown.opens and not shown.faults and text is not None:
@@ -431,7 +435,13 @@ def _interfaces(given: Sequence[str] | None, problem: Problem) -> dict[str, str]
 
 
 def _with_gates(
-    shown: Shown, campaign: Campaign, priority: int, guard_ns: int | None, named: Mapping[str, str]
+    shown: Shown,
+    campaign: Campaign,
+    priority: int,
+    guard_ns: int | None,
+    named: Mapping[str, str],
+    *,
+    is_written: bool,
 ) -> Shown:
     from wiregauge._native import NativeError
     from wiregauge.scheduling import ProblemError, gate_lists, taprio
@@ -439,16 +449,31 @@ def _with_gates(
     assert shown.opens is not None
     try:
         gates = gate_lists(shown.problem, shown.opens, priority=priority, guard_ns=guard_ns)
+        interfaces = {one.name: named.get(one.name, _usual(campaign, one)) for one in gates}
     except ProblemError as error:
         fail(str(error), BAD_INPUT)
     commands = {}
     for one in gates:
-        interface = named.get(one.name, _usual(campaign, one))
         try:
-            commands[one.name] = tuple(taprio(campaign, one, interface, priority=priority))
+            commands[one.name] = tuple(taprio(campaign, one, interfaces[one.name], priority=priority))
         except NativeError as error:
-            fail(f"--interface {one.name}={interface}: {error}", BAD_INPUT)
-    return replace(shown, gates=gates, commands=commands)
+            # A device that is no host with Linux names its ports as it likes.
+            say(f"no tc command for {one.name}: {error}")
+    by_netconf = _managed(campaign, gates, interfaces) if is_written else {}
+    return replace(shown, gates=gates, commands=commands, managed=by_netconf)
+
+
+def _managed(
+    campaign: Campaign, gates: Sequence[GateList], interfaces: Mapping[str, str]
+) -> Mapping[str, bytes]:
+    """What NETCONF configures; nothing, and why, where its modules have no number for a cycle."""
+    from wiregauge.scheduling import ProblemError, managed
+
+    try:
+        return managed(campaign, gates, interfaces)
+    except ProblemError as error:
+        say(f"nothing is written for NETCONF: {error}")
+        return {}
 
 
 def _usual(campaign: Campaign, one: GateList) -> str:
@@ -463,6 +488,7 @@ def _write(out: Path, test: Path, shown: Shown, text: bytes | None) -> Shown:
     names = ["schedule.html", "schedule.json"]
     names += [test.name] if text is not None else []
     names += ["taprio.txt"] if shown.commands else []
+    names += [f"{NETCONF}/{node}.xml" for node in shown.managed]
     with_gates = f"{test.stem}-gates.xml"
     names += [with_gates] if shown.gated is not None else []
     shown = replace(shown, written=[str(out / name) for name in sorted(names)])
@@ -489,6 +515,10 @@ def _write_into(out: Path, shown: Shown, name: str, text: bytes | None) -> None:
     if shown.commands:
         lines = [line for port, own in shown.commands.items() for line in (f"# {port}", *own, "")]
         write_whole(out / "taprio.txt", "\n".join(lines), replacing=None)
+    if shown.managed:
+        (out / NETCONF).mkdir()
+    for node, gates in shown.managed.items():
+        write_whole(out / NETCONF / f"{node}.xml", gates, replacing=None)
 
 
 def _tell(shown: Shown, *, as_json: bool) -> None:

@@ -165,18 +165,6 @@ def _learn(observed: Observed, path: Path) -> None:
         fail(f"{path}: cannot be written: {error.strerror}", BAD_INPUT)
 
 
-def holds_streams(place: Path) -> bool:
-    """Whether a place is a directory of streams. Nothing is imported for one that is no directory."""
-    try:
-        if not place.is_dir():
-            return False
-    except OSError:  # a name that no file can have
-        return False
-    from wiregauge.streams import is_of_streams
-
-    return is_of_streams(place)
-
-
 def show_directory(place: Path, *, as_json: bool) -> int:
     """Shows the streams that a directory holds; returns the exit code."""
     from wiregauge.streams import StreamsError, opened

@@ -188,7 +188,7 @@ const drawEmbedded = (about, block) => {
     if (found) return new DOMParser().parseFromString(found.text, "text/html").body.childNodes;
     const said = document.createElement("p");
     said.className = "empty";
-    said.textContent = "This file tells the stories of the slowest messages of the flows under “What explains it”. Of any other message, the server tells it: wiregauge serve.";
+    said.innerHTML = "This file tells the stories of the slowest messages of the flows under “What explains it”. Of any other message, the server tells it: <code>wiregauge serve</code>.";
     return [said];
   };
 

@@ -6,6 +6,7 @@ from wiregauge.scheduling.checking import Fault, faults_of
 from wiregauge.scheduling.gate_checking import GatesJudged, has_gates, judge_gates
 from wiregauge.scheduling.gated import Gated, gated
 from wiregauge.scheduling.gates import GateList, gate_lists, taprio
+from wiregauge.scheduling.managed import managed
 from wiregauge.scheduling.problem import Demand, Problem, ProblemError, problem_of
 from wiregauge.scheduling.proving import Clash, has_solver
 from wiregauge.scheduling.searching import Objective
@@ -46,6 +47,7 @@ __all__ = [
     "has_solver",
     "json_of",
     "judge_gates",
+    "managed",
     "openings_from",
     "problem_of",
     "scheduled",

@@ -49,6 +49,8 @@ class Shown(Struct, frozen=True):
     gates: Sequence[GateList] = ()
     commands: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Shell commands of each port."""
+    managed: Mapping[str, bytes] = field(default_factory=dict)
+    """What NETCONF configures at each node."""
     written: Sequence[str] = ()
     gated: Gated | None = None
     """The same test with gates."""
