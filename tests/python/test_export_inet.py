@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 
 from wiregauge.cli import app
 from wiregauge.config import load
-from wiregauge.export.inet import InetError, _gate, inet_files
+from wiregauge.inet import InetError, inet_files
+from wiregauge.inet.writing import _gate
 from wiregauge.plan.tsn import GateEntry, PortSchedule
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"

@@ -24,8 +24,9 @@ from wiregauge.config.groups import expanded
 from wiregauge.config.host_files import take_over
 from wiregauge.config.structure import local
 from wiregauge.plan import Network
+from wiregauge.plan.quantity import rate_text, time_text
 
-__all__ = ["Knob", "Knobs", "Value", "bits_per_second", "knobs_of", "rate_text", "time_text"]
+__all__ = ["Knob", "Knobs", "Value", "bits_per_second", "knobs_of"]
 
 RATES: Final = (10_000_000, 100_000_000, 1_000_000_000, 2_500_000_000, 5_000_000_000, 10_000_000_000, 25_000_000_000,
                 40_000_000_000, 100_000_000_000)  # fmt: skip
@@ -342,22 +343,6 @@ def _ways(network: Network, start: str, end: str) -> Iterator[list[str]]:
                 yield path[1:]
             elif kinds[after] and after not in path and len(waiting) < 10_000:
                 waiting.append([*path, after])
-
-
-def time_text(ps: int) -> str:
-    """A time as the test language writes it."""
-    for unit, size in (("s", 10**12), ("ms", 10**9), ("us", 10**6), ("ns", 1000)):
-        if ps % size == 0:
-            return f"{ps // size}{unit}"
-    return f"{ps // 1000}.{ps % 1000:03d}ns"
-
-
-def rate_text(bits: int) -> str:
-    """A bit rate as the test language writes it."""
-    for unit, size in (("Gbit/s", 10**9), ("Mbit/s", 10**6), ("kbit/s", 1000)):
-        if bits % (size // 10) == 0 and bits >= size:
-            return f"{bits / size:g}{unit}"
-    return f"{bits}bit/s"
 
 
 def _number(text: str | None) -> float | None:

@@ -15,11 +15,12 @@ from typing import Any, Final, Protocol, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from wiregauge.bounds.knobs import BAGS_MS, bits_per_second, rate_text, time_text
+from wiregauge.bounds.knobs import BAGS_MS, bits_per_second
 from wiregauge.bounds.networks import Source, with_plan
 from wiregauge.plan import Network, Run, Switch
 from wiregauge.plan.ethernet import HEADERS, IPV4_UDP, LONGEST, SHORTEST
 from wiregauge.plan.network import Distribution
+from wiregauge.plan.quantity import rate_text, time_text
 
 __all__ = ["EACH", "KINDS", "RESOLUTION", "Parameter", "Parameters", "Step", "parameters_of", "together"]
 

@@ -97,8 +97,8 @@ def export(
 
 def _to_inet(place: Path, out: Path, run: int) -> None:
     """Writes one run of a test, or of a run directory's test, as a simulation of INET."""
-    from wiregauge.export.inet import InetError, inet_files
     from wiregauge.files import new_folder, write_whole
+    from wiregauge.inet import InetError, inet_files
 
     if place.is_dir():
         with readable(place) as (directory, _):

@@ -5,16 +5,18 @@ from __future__ import annotations
 import errno
 import json
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Final
 
 import typer
 
+from wiregauge.cli.options import meant
 from wiregauge.cli.shared import AsJson
-from wiregauge.terminal import BAD_INPUT, NO_ENVIRONMENT, fail, put
+from wiregauge.terminal import BAD_INPUT, NO_ENVIRONMENT, fail, put, put_errors, say
 
-if TYPE_CHECKING:
-    from wiregauge.config.template_files import Template
+_MOST_NAMED: Final = 40
+"""Most reasons, or settings, that are named one by one."""
 
 
 def new(
@@ -26,9 +28,45 @@ def new(
         Path | None,
         typer.Argument(metavar="[FILE]", help="File to write.", show_default="TEMPLATE.xml"),
     ] = None,
+    simulation: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="INI",
+            help=meant(
+                "--from", " simulation of INET (omnetpp.ini, NED files beside it), which the test is to be"
+            ),
+            show_default=False,
+        ),
+    ] = None,
+    configuration: Annotated[
+        str | None,
+        typer.Option(
+            "--config",
+            metavar="NAME",
+            help="With --from: the configuration of the simulation.",
+            show_default="its general section",
+        ),
+    ] = None,
+    ned_path: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--ned-path",
+            metavar="DIR",
+            help="With --from: where more NED files are, such as the src of INET; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """No file is overwritten."""
+    if simulation is not None:
+        if template is None or file is not None:
+            fail("with --from name one file to write: `wiregauge new test.xml --from omnetpp.ini`", BAD_INPUT)
+        _from_inet(simulation, configuration, ned_path or (), Path(template), as_json=as_json)
+        return
+    if configuration is not None or ned_path:
+        fail("--config and --ned-path have an effect with --from only; add it, or leave them out", BAD_INPUT)
     from wiregauge.config.template_files import examples, templates
     from wiregauge.files import nearest
 
@@ -45,7 +83,7 @@ def new(
                 BAD_INPUT,
             )
         written = file if file is not None else Path(f"{template}.xml")
-        _write(chosen, written)
+        _write(chosen.text, written)
     if as_json:
         listed = {
             key: [{"name": one.name, "summary": one.summary} for one in some.values()]
@@ -70,11 +108,43 @@ def new(
         )
 
 
-def _write(chosen: Template, file: Path) -> None:
+def _from_inet(
+    simulation: Path, configuration: str | None, paths: Sequence[Path], file: Path, *, as_json: bool
+) -> None:
+    """Writes a simulation of INET as a test, and names what the test does not carry."""
+    from wiregauge.config import TestError, load_bytes
+    from wiregauge.inet import InetError, read_inet
+
+    try:
+        read = read_inet(simulation, configuration, paths)
+        load_bytes(read.xml, file, ())
+    except InetError as error:
+        for reason in error.reasons[:_MOST_NAMED]:
+            say(reason)
+        fail(f"{simulation}: it cannot be carried as a test for what is said above", BAD_INPUT)
+    except TestError as error:
+        put_errors(error)
+        fail(f"{simulation}: as a test it is refused for what is said above", BAD_INPUT)
+    except OSError as error:
+        fail(f"{error.filename or simulation}: cannot be read ({error.strerror})", BAD_INPUT)
+    except UnicodeDecodeError:
+        fail(f"{simulation}: it is no text in UTF-8; name the omnetpp.ini of a simulation", BAD_INPUT)
+    _write(read.xml.decode(), file)
+    for left in read.left[:_MOST_NAMED]:
+        say(f"not carried: {left}")
+    if len(read.left) > _MOST_NAMED:
+        say(f"and {len(read.left) - _MOST_NAMED} more settings")
+    if as_json:
+        print(json.dumps({"schema": 1, "written": str(file), "left": list(read.left)}, indent=1))
+    else:
+        put(f"{file}: written; `wiregauge check {shlex.quote(str(file))}` shows what it is")
+
+
+def _write(text: str, file: Path) -> None:
     from wiregauge.files import ForeignFileError, cure_for, write_whole
 
     try:
-        write_whole(file, chosen.text, replacing=None)
+        write_whole(file, text, replacing=None)
     except ForeignFileError:
         fail(f"{file}: there is a file of that name already, and it stays as it is; name another", BAD_INPUT)
     except OSError as error:

@@ -77,3 +77,20 @@ def canonical(text: str) -> str:
         except QuantityError:
             continue
     return text.strip()
+
+
+def time_text(picos: int) -> str:
+    """A time in the test language, in the largest unit that fits: 2500123 ps are 2500.123ns."""
+    for unit, size in (("s", 10**12), ("ms", 10**9), ("us", 10**6)):
+        if picos and picos % size == 0:
+            return f"{picos // size}{unit}"
+    whole, rest = divmod(picos, 1000)
+    return f"{whole}.{rest:03}".rstrip("0") + "ns" if rest else f"{whole}ns"
+
+
+def rate_text(bps: int) -> str:
+    """A rate in the test language: 2500000000 bit/s are 2.5Gbit/s."""
+    for unit, size in (("Gbit/s", 10**9), ("Mbit/s", 10**6), ("kbit/s", 1000)):
+        if bps % (size // 10) == 0 and bps >= size:
+            return f"{bps / size:g}{unit}"
+    return f"{bps}bit/s"

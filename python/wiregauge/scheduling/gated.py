@@ -22,9 +22,10 @@ from wiregauge.config import TestError, checked_tree, load_bytes
 from wiregauge.config.groups import expanded
 from wiregauge.plan import Attachment, Campaign, EndSystem, Switch
 from wiregauge.plan.ethernet import GAP, PREAMBLE, SHORTEST
+from wiregauge.plan.quantity import time_text
 from wiregauge.scheduling.problem import Demand, Problem, ProblemError, common_period
 from wiregauge.scheduling.searching import Opens
-from wiregauge.scheduling.writing import NotKeptError, time_text
+from wiregauge.scheduling.writing import NotKeptError
 
 __all__ = ["Gated", "GatedEntry", "entries_of", "gated", "priorities_of"]
 

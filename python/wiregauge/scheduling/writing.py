@@ -18,6 +18,7 @@ from wiregauge.config import TestError, checked_tree, load_bytes
 from wiregauge.config.groups import expanded
 from wiregauge.config.reading import parse
 from wiregauge.plan import Campaign
+from wiregauge.plan.quantity import time_text
 from wiregauge.scheduling.problem import DEFAULT_EARLY_PS, Problem, port_name
 from wiregauge.scheduling.searching import Opens
 
@@ -164,15 +165,6 @@ def _windows(campaign: Campaign, problem: Problem, opens: Opens, flow: int) -> l
         }
         for at, window in enumerate(demand.windows)
     ]
-
-
-def time_text(time_ps: int) -> str:
-    """A time in the style of authors: the largest unit that fits."""
-    for unit, size in (("ms", 10**9), ("us", 10**6)):
-        if time_ps and time_ps % size == 0:
-            return f"{time_ps // size}{unit}"
-    whole, rest = divmod(time_ps, 1000)
-    return f"{whole}.{rest:03}".rstrip("0") + "ns" if rest else f"{whole}ns"
 
 
 class _Found(Struct):

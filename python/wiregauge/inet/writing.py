@@ -13,24 +13,17 @@ from typing import Final
 
 from msgspec import Struct
 
+from wiregauge.inet.values import InetError
 from wiregauge.plan import Campaign, EndSystem, Flow, Network, Run, Send, Switch
 from wiregauge.plan.ethernet import GAP, HEADERS, IPV4_UDP, SHORTEST, TAG
 from wiregauge.plan.tsn import PortSchedule, PortTsn, settings_of
 
-__all__ = ["InetError", "inet_files"]
+__all__ = ["inet_files"]
 
 _FIRST_PORT: Final = 1000
 _MOST_AT_ONCE: Final = 32
 _PRIORITIES: Final = 8
 _CUT_THROUGH: Final = "cut-through forwarding"
-
-
-class InetError(ValueError):
-    """A test needs what INET lacks or this does not carry; `reasons` name each."""
-
-    def __init__(self, reasons: Sequence[str]) -> None:
-        super().__init__("; ".join(reasons))
-        self.reasons = tuple(reasons)
 
 
 class _App(Struct, frozen=True):
@@ -281,10 +274,19 @@ def _port(queue: str, settings: PortTsn | None) -> Iterator[str]:
         if one.idle_slope_bps is not None:
             algorithm = f"{queue}.transmissionSelectionAlgorithm[{number}]"
             yield f'{algorithm}.typename = "Ieee8021qCreditBasedShaper"'
-            yield f"{algorithm}.idleSlope = {one.idle_slope_bps}bps"
+            yield f"{algorithm}.idleSlope = {_while_open(one.idle_slope_bps, number, settings)}bps"
     for schedule in settings.schedules if settings is not None else ():
         for number in range(count):
             yield from _gate(f"{queue}.transmissionGate[{number}]", schedule, number)
+
+
+def _while_open(slope: int, number: int, settings: PortTsn | None) -> int:
+    """The slope as INET defines it, for the time that the gate is open, of one over the whole cycle."""
+    for schedule in settings.schedules if settings is not None else ():
+        cycle = sum(entry.length for entry in schedule.entries)
+        is_open = sum(entry.length for entry in schedule.entries if number in entry.open)
+        return round(slope * cycle / is_open) if is_open else slope
+    return slope
 
 
 def _gate(gate: str, schedule: PortSchedule, number: int) -> Iterator[str]:
