@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from command_json import validator
 from simulation import US, frame, sending, simulate
 from simulation import written as written_test
 from wiregauge.cli import app
+from wiregauge.cli.schemas import schema_of
 from wiregauge.config import load, load_bytes
 from wiregauge.inet import InetError, inet_files, read_inet
 from wiregauge.inet.settings import fits
@@ -275,6 +278,11 @@ def test_the_command_writes_a_test_and_names_what_it_leaves(tmp_path: Path) -> N
     assert "not carried" in result.stderr
     assert load(tmp_path / "lab.xml").campaign.name == "Gates"
     assert CliRunner().invoke(app, words).exit_code == 2
+    told = CliRunner().invoke(app, ["new", str(tmp_path / "again.xml"), *words[2:], "--json"])
+    answer = json.loads(told.stdout)
+    validator(schema_of("new")).validate(answer)
+    assert answer["written"] == str(tmp_path / "again.xml")
+    assert ["camera.eth[0].address" in one for one in answer["left"]] == [True]
     assert CliRunner().invoke(app, ["new", "--config", "Gates"]).exit_code == 2
     missing = CliRunner().invoke(app, [*words[:2], "--from", str(tmp_path / "none.ini")])
     assert missing.exit_code == 2

@@ -63,17 +63,18 @@ def new(
     if simulation is not None:
         if template is None or file is not None:
             fail("with --from name one file to write: `wiregauge new test.xml --from omnetpp.ini`", BAD_INPUT)
-        _from_inet(simulation, configuration, ned_path or (), Path(template), as_json=as_json)
+        left = _from_inet(simulation, configuration, ned_path or (), Path(template))
+        _tell(Path(template), left, as_json=as_json)
         return
     if configuration is not None or ned_path:
         fail("--config and --ned-path have an effect with --from only; add it, or leave them out", BAD_INPUT)
     from wiregauge.config.template_files import examples, templates
     from wiregauge.files import nearest
 
-    known = {one.name: one for one in templates()}
-    more = {one.name: one for one in examples()}
     written: Path | None = None
     if template is not None:
+        known = {one.name: one for one in templates()}
+        more = {one.name: one for one in examples()}
         chosen = known.get(template) or more.get(template)
         if chosen is None:
             near = nearest(template, (*known, *more))
@@ -84,34 +85,39 @@ def new(
             )
         written = file if file is not None else Path(f"{template}.xml")
         _write(chosen.text, written)
+    _tell(written, (), as_json=as_json)
+
+
+def _tell(written: Path | None, left: Sequence[str], *, as_json: bool) -> None:
+    """Says what was written, or lists templates and examples."""
+    from wiregauge.config.template_files import examples, templates
+
+    known, more = templates(), examples()
     if as_json:
         listed = {
-            key: [{"name": one.name, "summary": one.summary} for one in some.values()]
+            key: [{"name": one.name, "summary": one.summary} for one in some]
             for key, some in (("templates", known), ("examples", more))
         }
-        print(
-            json.dumps(
-                {"schema": 1, **listed, "written": None if written is None else str(written)}, indent=1
-            )
-        )
+        file = None if written is None else str(written)
+        print(json.dumps({"schema": 1, **listed, "written": file, "left": list(left)}, indent=1))
     elif written is not None:
         name = shlex.quote(str(written))
         put(
             f"{written}: written; `wiregauge run {name}` runs it, `wiregauge check {name}` tells about a change"
         )
     else:
-        for one in known.values():
+        for one in known:
             put(f"{one.name:<19}{one.summary}", indent=19)
-        put(f"Examples: {', '.join(more)}")
+        put(f"Examples: {', '.join(one.name for one in more)}")
         put(
             "`wiregauge new NAME` writes NAME.xml; `wiregauge docs examples` says what to see in each example"
         )
 
 
 def _from_inet(
-    simulation: Path, configuration: str | None, paths: Sequence[Path], file: Path, *, as_json: bool
-) -> None:
-    """Writes a simulation of INET as a test, and names what the test does not carry."""
+    simulation: Path, configuration: str | None, paths: Sequence[Path], file: Path
+) -> Sequence[str]:
+    """Writes a simulation of INET as a test; returns and names the settings that the test does not carry."""
     from wiregauge.config import TestError, load_bytes
     from wiregauge.inet import InetError, read_inet
 
@@ -134,10 +140,7 @@ def _from_inet(
         say(f"not carried: {left}")
     if len(read.left) > _MOST_NAMED:
         say(f"and {len(read.left) - _MOST_NAMED} more settings")
-    if as_json:
-        print(json.dumps({"schema": 1, "written": str(file), "left": list(read.left)}, indent=1))
-    else:
-        put(f"{file}: written; `wiregauge check {shlex.quote(str(file))}` shows what it is")
+    return read.left
 
 
 def _write(text: str, file: Path) -> None:
