@@ -169,6 +169,8 @@ class _Reading:
                     self._reasons.append(f'"{node.name}" has {what}')
             name = self._names[node.name]
             if self._kinds[node.name] == "host":
+                if self._given(f"{node.name}.hasEgressTrafficShaping") is True:
+                    self._reasons.append(f'"{node.name}" has shapers or gates of its own, as a host')
                 etree.SubElement(network, "end-system", name=name)
                 continue
             delayer = f"{node.name}.bridging.directionReverser.delayer"
