@@ -32,6 +32,7 @@ from wiregauge.scheduling import (
     faults_of,
     gate_lists,
     managed,
+    priorities_of,
     problem_of,
     scheduled,
     solve,
@@ -192,7 +193,7 @@ def test_fewest_windows_play_as_well(tmp_path: Path) -> None:
     assert other.answer.opens is not None
     assert not misses(one.text.decode(), one.problem, one.answer.opens, tmp_path / "x")
     opened = [
-        sum(gates.openings for gates in gate_lists(problem, opens))
+        sum(gates.openings for gates in gate_lists(problem, opens, priorities_of(problem, opens)))
         for problem, opens in ((one.problem, one.answer.opens), (other.problem, other.answer.opens))
     ]
     assert opened[0] < opened[1]
@@ -530,7 +531,7 @@ def test_netconf_counts_classes_by_the_standard_and_splits_what_32_bits_cannot_h
     campaign = load_bytes(two(tmp_path).read_bytes(), tmp_path / "two.xml", (), "open").campaign
     at = Attachment(next(k for k, node in enumerate(campaign.network.nodes) if node.name == "sw"), 3)
     long = 5_000_000_000
-    lists = [GateList(at, "sw:3", long + 7_000, (Entry(0b0000_0001, long), Entry(0b1000_0010, 7_000)), 0)]
+    lists = [GateList(at, "sw:3", long + 7_000, (Entry(0b0000_0001, long), Entry(0b1000_0010, 7_000)), 0, 0)]
     (text,) = managed(campaign, lists, {"sw:3": "swp3"}).values()
     entries = [
         [int(leaf.text or "") for leaf in list(entry)[2:]]

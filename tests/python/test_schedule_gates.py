@@ -26,11 +26,12 @@ from wiregauge.scheduling import (
     faults_of,
     gated,
     judge_gates,
+    priorities_of,
     problem_of,
     scheduled,
     solve,
 )
-from wiregauge.scheduling.gated import NONE, OTHERS, entries_of, priorities_of
+from wiregauge.scheduling.gated import NONE, OTHERS, entries_of
 from wiregauge.scheduling.searching import Opens
 
 SECONDS = 4.0

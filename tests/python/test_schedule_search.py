@@ -348,7 +348,7 @@ def test_without_the_solver_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_gates_open_in_windows_and_not_before_others_have_ended() -> None:
     given = problem(demand(1, 10, (A,), 2), demand(2, 20, (A,), 3))
     opens: Opens = {1: (1,), 2: (3,)}
-    (one,) = gate_lists(given, opens)
+    (one,) = gate_lists(given, opens, {1: 7, 2: 7})
     assert one.name == "a:1"
     assert one.cycle == 20
     assert one.guard == 2
@@ -359,6 +359,6 @@ def test_gates_open_in_windows_and_not_before_others_have_ended() -> None:
         guarded = any((unit + ahead) % 20 in windows for ahead in range(1, 3))
         assert mask == (0x80 if unit in windows else 0 if guarded else 0x7F), unit
     assert one.openings == 2 == openings(given, opens)
-    (bare,) = gate_lists(given, opens, guard_ns=0, priority=5)
+    (bare,) = gate_lists(given, opens, {1: 5, 2: 5}, guard_ns=0)
     assert {entry.mask for entry in bare.entries} == {0x20, 0xDF}
     assert sum(entry.interval for entry in bare.entries) == 20

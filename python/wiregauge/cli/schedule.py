@@ -157,7 +157,6 @@ def schedule(
             check,
             given,
             again,
-            minimise != "latency",
             precision,
             grid,
             guard,
@@ -166,7 +165,9 @@ def schedule(
             settings,
         )
         limits = ((_time("--time-limit", time_limit) or 0) / 1e12, seed)
-        code = methods_beside((test, topology), beside or (), out, limits, others=others, as_json=as_json)
+        code = methods_beside(
+            (test, topology), beside or (), out, limits, minimise=minimise, others=others, as_json=as_json
+        )
         raise typer.Exit(code)
     _refuse_without_effect(out, check=check, again=again, given=given, gates=gates)
     from wiregauge.config import TestError
@@ -444,23 +445,30 @@ def _with_gates(
     is_written: bool,
 ) -> Shown:
     from wiregauge._native import NativeError
-    from wiregauge.scheduling import ProblemError, gate_lists, taprio
+    from wiregauge.scheduling import ProblemError, gate_lists, of_others, priorities_of, taprio
 
     assert shown.opens is not None
     try:
-        gates = gate_lists(shown.problem, shown.opens, priority=priority, guard_ns=guard_ns)
+        priorities = priorities_of(
+            shown.problem, shown.opens, first=priority, taken=of_others(campaign, shown.problem)
+        )
+    except ProblemError as error:
+        say(f"no gates for tc and NETCONF: {error}")
+        return shown
+    try:
+        gates = gate_lists(shown.problem, shown.opens, priorities, guard_ns=guard_ns)
         interfaces = {one.name: named.get(one.name, _usual(campaign, one)) for one in gates}
     except ProblemError as error:
         fail(str(error), BAD_INPUT)
     commands = {}
     for one in gates:
         try:
-            commands[one.name] = tuple(taprio(campaign, one, interfaces[one.name], priority=priority))
+            commands[one.name] = tuple(taprio(campaign, one, interfaces[one.name]))
         except NativeError as error:
             # A device that is no host with Linux names its ports as it likes.
             say(f"no tc command for {one.name}: {error}")
     by_netconf = _managed(campaign, gates, interfaces) if is_written else {}
-    return replace(shown, gates=gates, commands=commands, managed=by_netconf)
+    return replace(shown, gates=gates, priorities=priorities, commands=commands, managed=by_netconf)
 
 
 def _managed(

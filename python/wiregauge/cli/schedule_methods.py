@@ -26,6 +26,8 @@ from wiregauge.terminal import (
 )
 
 if TYPE_CHECKING:
+    from wiregauge.scheduling import Answer, Objective, Problem
+    from wiregauge.scheduling.beside import Plan
     from wiregauge.scheduling.methods import Method
     from wiregauge.scheduling.tsnkit import Instance
 
@@ -38,6 +40,7 @@ def methods_beside(
     out: Path | None,
     limits: tuple[float, int],
     *,
+    minimise: Objective,
     others: Sequence[object],
     as_json: bool,
 ) -> int:
@@ -51,7 +54,7 @@ def methods_beside(
         fail("--also has an effect with --topology only; leave it out", BAD_INPUT)
     if any(others):
         fail(
-            "--topology goes with --also, --out, --time-limit, --seed and --json; leave the others out",
+            "--topology goes with --also, --minimise, --out, --time-limit, --seed and --json; leave the others out",
             BAD_INPUT,
         )
     if not limits[0]:
@@ -59,21 +62,23 @@ def methods_beside(
     if out is not None and (out.exists() or out.is_symlink()):
         fail(f"{out}: there is something of that name already; name a folder that does not exist", BAD_INPUT)
     from wiregauge.scheduling import ProblemError, solve
-    from wiregauge.scheduling.beside import plan_of_opens, tables_of
+    from wiregauge.scheduling.beside import tables_of
     from wiregauge.scheduling.methods import Methods, json_of_methods, lines_of, of_answer
     from wiregauge.scheduling.tsnkit import instance_of, problem_of_instance
 
     seconds, seed = limits
     try:
         instance = instance_of(streams, topology)
-        answer = solve(problem_of_instance(instance), seconds=seconds, seed=seed)
-        found = [of_answer(instance, answer)]
+        problem = problem_of_instance(instance)
+        answer = solve(problem, objective=minimise, seconds=seconds, seed=seed)
+        plan, reason = _planned(instance, problem, answer)
+        found = [of_answer(instance, answer, plan, reason, minimise)]
         found += [_other(instance, text, (streams, topology), seconds) for text in beside]
     except ProblemError as error:
         fail(str(error), BAD_INPUT)
     methods = Methods(1, instance.name, len(instance.streams), len(instance.links), found)
-    if out is not None and answer.opens is not None:
-        _write(out, instance.name, tables_of(plan_of_opens(instance, answer.opens)))
+    if out is not None and plan is not None:
+        _write(out, instance.name, tables_of(plan))
     if as_json:
         print(json.dumps(json_of_methods(methods), indent=1))
     else:
@@ -82,10 +87,23 @@ def methods_beside(
         print_table(heads, rows, make_console())
         for line in remarks:
             put(line)
-    if out is not None and answer.opens is None:
+    if out is not None and plan is None:
         say(f"{out}: nothing is written, as there is no schedule")
     ours = found[0].outcome
     return WITHIN if ours == "schedule" else INCOMPLETE if ours == "none-found" else FAILED
+
+
+def _planned(instance: Instance, problem: Problem, answer: Answer) -> tuple[Plan | None, str]:
+    """Our schedule, or why there is none although windows were found."""
+    from wiregauge.scheduling import ProblemError
+    from wiregauge.scheduling.beside import plan_of_opens
+
+    if answer.opens is None:
+        return None, ""
+    try:
+        return plan_of_opens(instance, problem, answer.opens), ""
+    except ProblemError as error:
+        return None, str(error)
 
 
 def _other(instance: Instance, text: str, tables: tuple[Path, Path], seconds: float) -> Method:

@@ -6,6 +6,7 @@ from wiregauge.scheduling.checking import Fault, faults_of
 from wiregauge.scheduling.gate_checking import GatesJudged, has_gates, judge_gates
 from wiregauge.scheduling.gated import Gated, gated
 from wiregauge.scheduling.gates import GateList, gate_lists, taprio
+from wiregauge.scheduling.isolation import of_others, priorities_of
 from wiregauge.scheduling.managed import managed
 from wiregauge.scheduling.problem import Demand, Problem, ProblemError, problem_of
 from wiregauge.scheduling.proving import Clash, has_solver
@@ -48,7 +49,9 @@ __all__ = [
     "json_of",
     "judge_gates",
     "managed",
+    "of_others",
     "openings_from",
+    "priorities_of",
     "problem_of",
     "scheduled",
     "solve",

@@ -17,9 +17,11 @@ from typing import Final
 
 from msgspec import Struct
 
-from wiregauge.scheduling.problem import ProblemError
+from wiregauge.measures.definitions.units import count_of
+from wiregauge.scheduling.isolation import apart, queued
+from wiregauge.scheduling.problem import Problem, ProblemError
 from wiregauge.scheduling.searching import Opens
-from wiregauge.scheduling.tsnkit import Instance, Links, Stream, pair, table, whole
+from wiregauge.scheduling.tsnkit import Instance, Links, Stream, pair, ports_of, table, whole
 
 __all__ = ["Plan", "Replayed", "plan_of_files", "plan_of_opens", "replay", "tables_of"]
 
@@ -65,23 +67,41 @@ class Replayed(Struct, frozen=True):
         return not self.stuck and not self.late
 
 
-def plan_of_opens(instance: Instance, opens: Opens) -> Plan:
-    """Our own schedule: a queue of its own is not needed, as windows never overlap."""
+def plan_of_opens(instance: Instance, problem: Problem, opens: Opens) -> Plan:
+    """Our own schedule, with a queue for each stream. Raises ProblemError where a link has too few queues."""
     cycle = math.lcm(*(stream.period for stream in instance.streams))
+    queues = _queues(instance, problem, opens)
     gates: dict[Links, list[tuple[int, int, int]]] = defaultdict(list)
     for stream in instance.streams:
         for at, ends in zip(opens[stream.number], stream.path, strict=True):
             begin = at % stream.period
             for turn in range(cycle // stream.period):
                 opening = begin + turn * stream.period
-                gates[ends].append((opening, opening + instance.takes(stream, ends), 0))
+                closing = opening + instance.takes(stream, ends)
+                gates[ends].append((opening, closing, queues[stream.number, ends]))
     return Plan(
         {stream.number: stream.path for stream in instance.streams},
         {(stream.number, 0): opens[stream.number][0] for stream in instance.streams},
-        {(stream.number, ends): 0 for stream in instance.streams for ends in stream.path},
+        queues,
         {ends: sorted(entries) for ends, entries in gates.items()},
         cycle,
     )
+
+
+def _queues(instance: Instance, problem: Problem, opens: Opens) -> dict[tuple[int, Links], int]:
+    """A queue for each stream at each link."""
+    at_ports = apart(problem, opens)
+    found: dict[tuple[int, Links], int] = {}
+    for ends, port in ports_of(instance).items():
+        count = instance.links[ends].queues
+        chosen, left = queued(at_ports.get(port, {}), range(count))
+        if left is not None:
+            raise ProblemError(
+                f"link {ends} has {count_of(count, 'queue')}, too few for streams that would leave in one another's "
+                f"windows, stream {left} among them; have fewer of them wait (--minimise latency, other deadlines)"
+            )
+        found |= {(stream, ends): queue for stream, queue in chosen.items()}
+    return found
 
 
 def tables_of(plan: Plan) -> dict[str, str]:

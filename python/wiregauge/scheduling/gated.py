@@ -3,16 +3,14 @@
 Time-triggered flows become raw flows with a priority, sent at their offset (time-aware talkers), and each port on their
 way gets a gate control list in which the gate of a frame's class is open for this frame alone (IEEE Std 802.1Q-2022,
 8.6.8.4). A gate separates priorities, not flows, while a time-triggered switch has a buffer for each flow: flows
-that could change places in a queue get different priorities (frame isolation; Craciunas, Serna Oliver, Chmelik and
-Steiner, RTNS 2016). All other gates are closed while one of these is open, and for an inter-packet gap before, so
-that no frame ever blocks another.
+that could leave in one another's windows get different priorities (`isolation`). All other gates are closed while one
+of these is open, and for an inter-packet gap before, so that no frame ever blocks another.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from itertools import combinations, pairwise
+from itertools import pairwise
 from pathlib import Path
 
 from lxml import etree
@@ -23,11 +21,12 @@ from wiregauge.config.groups import expanded
 from wiregauge.plan import Attachment, Campaign, EndSystem, Switch
 from wiregauge.plan.ethernet import GAP, PREAMBLE, SHORTEST
 from wiregauge.plan.quantity import time_text
+from wiregauge.scheduling.isolation import of_others, priorities_of
 from wiregauge.scheduling.problem import Demand, Problem, ProblemError, common_period
 from wiregauge.scheduling.searching import Opens
 from wiregauge.scheduling.writing import NotKeptError
 
-__all__ = ["Gated", "GatedEntry", "entries_of", "gated", "priorities_of"]
+__all__ = ["Gated", "GatedEntry", "entries_of", "gated"]
 
 _OF_SCHEDULES = ("period", "offset", "offset-step", "window", "early", "late", "vl", "lmax", "queue")
 """Attributes of a flow that only time-triggered flows have."""
@@ -61,67 +60,6 @@ class _Opening(Struct, frozen=True):
     begin: int
     end: int
     priority: int
-
-
-def priorities_of(
-    problem: Problem, opens: Opens, *, first: int = 7, taken: frozenset[int] = frozenset()
-) -> Mapping[int, int]:
-    """Priorities by flow, such that flows that could change places in a queue differ: `first`, and where needed others
-    from the highest down, except those that other traffic has. Raises ProblemError.
-    """
-    meets: dict[int, set[int]] = {demand.flow: set() for demand in problem.demands}
-    where: dict[tuple[int, int], str] = {}
-    for port, entries in problem.at_port().items():
-        for (one, i), (other, j) in combinations(entries, 2):
-            if _change_places(problem, opens, (one, i), (other, j)):
-                meets[one.flow].add(other.flow)
-                meets[other.flow].add(one.flow)
-                where[one.flow, other.flow] = where[other.flow, one.flow] = problem.names[port]
-    usable = [first, *(p for p in range(7, 0, -1) if p != first)]
-    usable = [p for p in usable if p not in taken]
-    chosen: dict[int, int] = {}
-    while len(chosen) < len(meets):
-        # The flow with the fewest choices left is next (DSATUR: Brélaz, CACM 22(4), 1979).
-        left = {
-            flow: [p for p in usable if p not in {chosen[other] for other in around if other in chosen}]
-            for flow, around in meets.items()
-            if flow not in chosen
-        }
-        flow = min(left, key=lambda one: (len(left[one]), -len(meets[one]), one))
-        if not left[flow]:
-            others = sorted(meets[flow])
-            place = where[flow, others[0]] if others else next(iter(problem.names.values()))
-            raise ProblemError(
-                f"flow {flow} could change places at {place} with flows {', '.join(map(str, others[:12]))} that wait "
-                f"there, and {len(usable)} priorities are free for scheduled frames; have fewer of them wait "
-                "(--minimise latency, other deadlines), or give other traffic fewer priorities"
-            )
-        chosen[flow] = left[flow][0]
-    return chosen
-
-
-def _change_places(
-    problem: Problem, opens: Opens, one: tuple[Demand, int], other: tuple[Demand, int]
-) -> bool:
-    """Whether frames of two flows, in one queue, could be out of the order of their windows."""
-    common = math.gcd(one[0].period, other[0].period)
-    for (a, i), (b, j) in ((one, other), (other, one)):
-        least, most = _waits(problem, a, opens[a.flow], i)[0], _waits(problem, b, opens[b.flow], j)[1]
-        if (opens[b.flow][j] - opens[a.flow][i]) % common <= most - least:
-            return True
-    return False
-
-
-def _waits(problem: Problem, demand: Demand, at: Sequence[int], place: int) -> tuple[int, int]:
-    """Least and greatest time that a frame waits for its window, by the port's clock."""
-    window = demand.windows[place]
-    if window.parent < 0:
-        return 0, 0 if demand.release is None else demand.release.cost
-    before = at[window.parent]
-    return (
-        at[place] - before - window.distance,
-        at[place] - before - window.earliest + problem.precision,
-    )
 
 
 def entries_of(
@@ -246,13 +184,7 @@ def gated(
     root = expanded(checked_tree(data, str(path)), str(path)).root
     scheduled = {demand.flow for demand in problem.demands}
     _check(campaign, scheduled)
-    taken = {
-        flow.vlan.priority
-        for run in campaign.runs
-        for flow in run.flows
-        if flow.vlan is not None and flow.id not in scheduled
-    }
-    priorities = priorities_of(problem, opens, first=first, taken=frozenset(taken))
+    priorities = priorities_of(problem, opens, first=first, taken=of_others(campaign, problem))
     talkers = {demand.flow: _talker(campaign, problem, opens, demand) for demand in problem.demands}
     _rewrite_flows(root, priorities, talkers)
     for index, node in enumerate(campaign.network.nodes):

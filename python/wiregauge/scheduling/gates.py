@@ -1,14 +1,14 @@
 """A schedule as gate control lists, one for each egress port (IEEE Std 802.1Q-2022, 8.6.8.4).
 
-The gate of time-triggered frames is open in their windows, that of all others outside of them, and none in the guard
-band before each opening, in which a frame in transmission can end. Windows that touch are one opening. An exporter for
-another format needs only `gate_lists`.
+The gate of a time-triggered frame's priority is open in its window, those of all others outside of windows, and none in
+the guard band before each opening, in which a frame in transmission can end. Windows of one priority that touch are one
+opening. An exporter for another format needs only `gate_lists`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -20,8 +20,6 @@ from wiregauge.scheduling.searching import Opens
 
 __all__ = ["Entry", "GateList", "gate_lists", "taprio"]
 
-PRIORITY = 7
-"""Default priority of time-triggered frames."""
 ALL = 0xFF
 MOST_OPENINGS = 65_536
 """Most openings in a cycle of a port, as in the plan."""
@@ -44,18 +42,22 @@ class GateList(Struct, frozen=True):
     entries: tuple[Entry, ...]
     guard: int
     """Length of each guard band, ns; shorter where the time between two openings is less."""
+    scheduled: int
+    """The gates of time-triggered frames, as in a mask."""
 
     @property
     def openings(self) -> int:
-        """The number of openings of the time-triggered gate in a cycle."""
-        gates = [bool(entry.mask >> PRIORITY & 1) for entry in self.entries]
-        return sum(now and not gates[at - 1] for at, now in enumerate(gates))
+        """The number of openings of time-triggered gates in a cycle."""
+        gates = [entry.mask & self.scheduled for entry in self.entries]
+        return sum(now not in (0, gates[at - 1]) for at, now in enumerate(gates))
 
 
 def gate_lists(
-    problem: Problem, opens: Opens, *, priority: int = PRIORITY, guard_ns: int | None = None
+    problem: Problem, opens: Opens, priorities: Mapping[int, int], *, guard_ns: int | None = None
 ) -> Sequence[GateList]:
     """The gate control list of every port, in the order of their names. Times are rounded so that no window is cut.
+
+    `priorities` are those of the flows, such that no two share a queue that must not: `isolation.priorities_of`.
 
     `guard_ns` is the length of guard bands; the default is the time of the longest other frame at the port. 0 is
     for gates that start no frame which they would cut off (length-aware scheduling).
@@ -73,6 +75,7 @@ def gate_lists(
             (
                 (begin * problem.grid_ps) // 1000,
                 -(-((begin + demand.windows[at].length) * problem.grid_ps) // 1000),
+                priorities[demand.flow],
             )
             for demand, at in entries
             for begin in range(opens[demand.flow][at] % demand.period, cycle, demand.period)
@@ -80,22 +83,20 @@ def gate_lists(
         whole = cycle * problem.grid_ps // 1000
         longest = -(-problem.longest[port] * problem.grid_ps // 1000)
         guard = longest if guard_ns is None else guard_ns
-        made = _entries(_joined(taken), whole, guard, 1 << priority)
-        lists.append(GateList(port, problem.names[port], whole, made, guard))
+        scheduled = _mask(priorities[demand.flow] for demand, _ in entries)
+        made = _entries(taken, whole, guard, scheduled)
+        lists.append(GateList(port, problem.names[port], whole, made, guard, scheduled))
     return sorted(lists, key=lambda one: one.port)
 
 
-def _joined(taken: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    joined: list[tuple[int, int]] = []
-    for begin, end in taken:
-        if joined and begin <= joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
-        else:
-            joined.append((begin, end))
-    return joined
+def _mask(priorities: Iterable[int]) -> int:
+    return sum(1 << priority for priority in set(priorities))
 
 
-def _entries(windows: Sequence[tuple[int, int]], cycle: int, guard: int, scheduled: int) -> tuple[Entry, ...]:
+def _entries(
+    windows: Sequence[tuple[int, int, int]], cycle: int, guard: int, scheduled: int
+) -> tuple[Entry, ...]:
+    """The entries of a cycle; windows have begin, end and priority."""
     others = ALL & ~scheduled
     entries: list[Entry] = []
 
@@ -107,12 +108,13 @@ def _entries(windows: Sequence[tuple[int, int]], cycle: int, guard: int, schedul
                 entries.append(Entry(mask, interval))
 
     at = 0
-    for begin, end in windows:
-        gap = begin - at
+    for begin, end, priority in windows:
+        gap = max(begin - at, 0)
         add(others, gap - min(guard, gap))
         add(0, min(guard, gap))
-        add(scheduled, end - begin)
-        at = end
+        # Windows that were rounded may overlap by a nanosecond.
+        add(1 << priority, end - max(begin, at))
+        at = max(end, at)
     # The guard band of the first opening may begin in the previous cycle.
     left = max(guard - windows[0][0], 0) if windows else 0
     gap = cycle - at
@@ -121,11 +123,12 @@ def _entries(windows: Sequence[tuple[int, int]], cycle: int, guard: int, schedul
     return tuple(entries)
 
 
-def taprio(campaign: Campaign, one: GateList, interface: str, *, priority: int = PRIORITY) -> Sequence[str]:
+def taprio(campaign: Campaign, one: GateList, interface: str) -> Sequence[str]:
     """Commands that configure the gate control list of a port at an interface, from the writer of host TSN settings."""
+    own = [priority for priority in range(8) if one.scheduled >> priority & 1]
     classes = (
-        TrafficClass(priorities=tuple(p for p in range(8) if p != priority), queues=1),
-        TrafficClass(priorities=(priority,), queues=1),
+        TrafficClass(priorities=tuple(p for p in range(8) if p not in own), queues=1),
+        *(TrafficClass(priorities=(priority,), queues=1) for priority in own),
     )
     entries = tuple(
         GateEntry(

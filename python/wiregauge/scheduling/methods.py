@@ -11,9 +11,10 @@ from msgspec import Struct
 
 from wiregauge.files.typed_json import Count, json_schema
 from wiregauge.measures.definitions.units import duration
-from wiregauge.scheduling.beside import Plan, plan_of_opens, replay
+from wiregauge.scheduling.beside import Plan, replay
+from wiregauge.scheduling.searching import Objective, openings
 from wiregauge.scheduling.solving import Answer
-from wiregauge.scheduling.tsnkit import Instance
+from wiregauge.scheduling.tsnkit import Instance, problem_of_instance
 
 __all__ = [
     "Method",
@@ -73,13 +74,20 @@ class Methods(Struct, frozen=True):
     methods: list[Method]
 
 
-def of_answer(instance: Instance, answer: Answer) -> Method:
-    """Our own answer."""
-    if answer.opens is not None:
-        return of_plan(instance, OURS, plan_of_opens(instance, answer.opens), answer.seconds, answer.proof)
+def of_answer(
+    instance: Instance, answer: Answer, plan: Plan | None, reason: str, minimised: Objective = "latency"
+) -> Method:
+    """Our own answer, and its schedule; or the reason why there is none."""
+    if plan is not None:
+        # Windows of several queues open more gates, and another schedule may need fewer.
+        fewer = answer.opens is not None and plan.openings > openings(
+            problem_of_instance(instance), answer.opens
+        )
+        proof = "best-found" if minimised == "windows" and fewer else answer.proof
+        return of_plan(instance, OURS, plan, answer.seconds, proof)
     clash = answer.clash
     if clash is None:
-        return without(OURS, "none-found", "none", answer.seconds, "")
+        return without(OURS, "none-found", "none", answer.seconds, reason)
     flows = ", ".join(map(str, sorted(clash.flows)))
     return without(OURS, "none-exists", "proven", answer.seconds, f"streams {flows}: {clash.reason}")
 

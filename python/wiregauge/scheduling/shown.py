@@ -17,8 +17,8 @@ from wiregauge.scheduling.gate_checking import GatesJudged
 from wiregauge.scheduling.gated import Gated
 from wiregauge.scheduling.gates import GateList
 from wiregauge.scheduling.problem import Problem, common_period, load_of
-from wiregauge.scheduling.searching import Objective, Opens
-from wiregauge.scheduling.solving import Answer
+from wiregauge.scheduling.searching import Objective, Opens, openings
+from wiregauge.scheduling.solving import Answer, Proof
 
 __all__ = [
     "Shown",
@@ -47,6 +47,8 @@ class Shown(Struct, frozen=True):
     opens: Opens | None
     faults: Sequence[Fault] = ()
     gates: Sequence[GateList] = ()
+    priorities: Mapping[int, int] | None = None
+    """Those of flows in gates; None: there are no gates."""
     commands: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Shell commands of each port."""
     managed: Mapping[str, bytes] = field(default_factory=dict)
@@ -75,14 +77,14 @@ def json_of(shown: Shown) -> dict[str, Any]:
         "name": shown.name,
         "outcome": shown.outcome,
         "objective": shown.objective,
-        "proof": None if answer is None or shown.opens is None else answer.proof,
+        "proof": _proof(shown),
         "found_by": None if answer is None else answer.by,
         "seconds": None if answer is None else round(answer.seconds, 3),
         "precision_ns": problem.nanos(problem.precision),
         "grid_ns": problem.grid_ps / 1000,
         "flows": []
         if shown.opens is None
-        else [_flow(problem, shown.opens, d.flow) | _talker(shown.gated, d.flow) for d in problem.demands],
+        else [_flow(problem, shown.opens, d.flow) | _in_gates(shown, d.flow) for d in problem.demands],
         "ports": [_port(shown, gates) for gates in shown.gates],
         "clash": None
         if clash is None
@@ -90,6 +92,16 @@ def json_of(shown: Shown) -> dict[str, Any]:
         "faults": _faults(shown.faults),
         "written": list(shown.written),
     }
+
+
+def _proof(shown: Shown) -> Proof | None:
+    """What is proven of the schedule; windows of several priorities may open fewer gates elsewhere."""
+    if shown.answer is None or shown.opens is None:
+        return None
+    opened = sum(gates.openings for gates in shown.gates)
+    if shown.objective == "windows" and opened > openings(shown.problem, shown.opens):
+        return "best-found"
+    return shown.answer.proof
 
 
 def _flow(problem: Problem, opens: Opens, flow: int) -> dict[str, Any]:
@@ -120,10 +132,13 @@ def _flow(problem: Problem, opens: Opens, flow: int) -> dict[str, Any]:
     }
 
 
-def _talker(gated: Gated | None, flow: int) -> dict[str, Any]:
-    if gated is None:
-        return {}
-    return {"priority": gated.priorities[flow], "talker_offset_ns": gated.talkers[flow] / 1000}
+def _in_gates(shown: Shown, flow: int) -> dict[str, Any]:
+    told: dict[str, Any] = {}
+    if shown.priorities is not None:
+        told["priority"] = shown.priorities[flow]
+    if shown.gated is not None:
+        told["talker_offset_ns"] = shown.gated.talkers[flow] / 1000
+    return told
 
 
 def _port(shown: Shown, gates: GateList) -> dict[str, Any]:
@@ -302,10 +317,10 @@ def _table(shown: Shown) -> list[str]:
                 "proven": f"none with fewer {goal} exists",
                 "best-found": f"fewer {goal} may be possible",
             }
-        openings = sum(gates.openings for gates in shown.gates)
+        opened = sum(gates.openings for gates in shown.gates) or openings(problem, opens)
         lines.append(
-            f"{len(problem.demands)} flows at {len(problem.names)} ports, {openings} openings of gates; "
-            f"{proof[shown.answer.proof]}; {shown.answer.seconds:.2f} s"
+            f"{len(problem.demands)} flows at {len(problem.names)} ports, {opened} openings of gates; "
+            f"{proof[_proof(shown) or 'best-found']}; {shown.answer.seconds:.2f} s"
         )
     return lines
 

@@ -24,7 +24,7 @@ from wiregauge.files import SMALL, read_text
 from wiregauge.plan import Attachment
 from wiregauge.scheduling.problem import Demand, Problem, ProblemError, Tail, Window
 
-__all__ = ["Instance", "Link", "Links", "Stream", "instance_of", "problem_of_instance", "table"]
+__all__ = ["Instance", "Link", "Links", "Stream", "instance_of", "ports_of", "problem_of_instance", "table"]
 
 Links = tuple[int, int]
 """A link by the nodes at its ends."""
@@ -40,6 +40,7 @@ class Link(Struct, frozen=True):
     rate_gbps: Fraction
     after: int
     propagation: int
+    queues: int
 
 
 class Stream(Struct, frozen=True):
@@ -73,9 +74,14 @@ def instance_of(streams: Path, links: Path) -> Instance:
     return Instance(streams.stem.removesuffix("_task"), tuple(_streams(streams, found)), found)
 
 
+def ports_of(instance: Instance) -> Mapping[Links, Attachment]:
+    """The port at the begin of each link."""
+    return {ends: Attachment(ends[0], place + 1) for place, ends in enumerate(instance.links)}
+
+
 def problem_of_instance(instance: Instance) -> Problem:
     """The scheduling problem, on a grid of 1 ns and with clocks that agree."""
-    ports = {ends: Attachment(ends[0], place + 1) for place, ends in enumerate(instance.links)}
+    ports = ports_of(instance)
     demands = []
     for stream in instance.streams:
         windows: list[Window] = []
@@ -145,7 +151,7 @@ def pair(path: Path, line: int, text: str) -> Links:
 
 def _links(path: Path) -> Iterator[tuple[Links, Link]]:
     seen: set[Links] = set()
-    for line, row in table(path, ("link", "rate", "t_proc", "t_prop")):
+    for line, row in table(path, ("link", "q_num", "rate", "t_proc", "t_prop")):
         ends = pair(path, line, row["link"])
         if ends in seen or ends[0] == ends[1]:
             raise ProblemError(f"{path}, line {line}: link {ends} is there twice, or leads to itself")
@@ -154,7 +160,8 @@ def _links(path: Path) -> Iterator[tuple[Links, Link]]:
             raise ProblemError(f'{path}, line {line}: rate "{row["rate"]}" is no number of Gbit/s above 0')
         propagation = whole(path, line, row, "t_prop")
         after = whole(path, line, row, "t_proc") + propagation
-        yield ends, Link(ends, Fraction(row["rate"]), after, propagation)
+        queues = whole(path, line, row, "q_num", 1)
+        yield ends, Link(ends, Fraction(row["rate"]), after, propagation, queues)
 
 
 def _streams(path: Path, links: Mapping[Links, Link]) -> Iterator[Stream]:
