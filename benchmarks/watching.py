@@ -77,7 +77,7 @@ def simulated(folder: Path, rounds: int) -> bool:
 
     def once(*, live: bool) -> tuple[float, float]:
         with tempfile.TemporaryDirectory(dir=folder) as spool:
-            reader = _native.LiveRun(run, f"{spool}/simulator") if live else None
+            reader = _native.LiveRun(run, f"{spool}/simulator", spool) if live else None
             begin, spent = time.perf_counter(), time.thread_time()
             _native.simulate_run(network, run, spool, None)
             took = time.perf_counter() - begin, time.thread_time() - spent

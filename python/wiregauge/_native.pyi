@@ -135,8 +135,8 @@ def taut_string(x: NDArray[np.float64], y: NDArray[np.float64], band: float) -> 
 class LiveRun:
     """A simulated run that is followed until `stop`, on a thread that has only time that nobody else wants."""
 
-    def __init__(self, run_json: str, segments: str) -> None:
-        """Begins to follow the segments of a run in this folder. Raises NativeError."""
+    def __init__(self, run_json: str, segments: str, spool: str) -> None:
+        """Begins to follow a run by its segments and the truth in its spool. Raises NativeError."""
 
     def figures(self) -> str | None:
         """JSON of the sums of a second, once; None where there are no new ones."""

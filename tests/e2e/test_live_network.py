@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -89,6 +90,46 @@ def test_a_test_runs_through_the_model_and_leaves_what_a_simulation_leaves(
     checks = {check["name"]: check for check in shown["checks"]}
     assert "n = 200" in checks["network-error"]["observed"]
     assert checks["captures"]["grade"] == "ok"
+
+
+CLOCKS = """<test xmlns="urn:wiregauge:test:2" name="watched" seed="1">
+  <network><end-system name="mac"><clock drift="30ppm"/></end-system>
+    <end-system name="sensor"><clock drift="-30ppm"/></end-system><switch name="sw1" kind="mixed-criticality"/>
+    <link between="mac sw1" rate="100Mbit/s"/><link between="sensor sw1" rate="100Mbit/s"/></network>
+  <flows><flow id="10" protocol="raw" from="mac" to="sensor"/></flows>
+  <synchronise>
+    <as6802 masters="mac" compression-masters="sw1" clients="sensor" cycle="2ms" cycles="8"/>
+  </synchronise>
+  <tasks duration="4s"><send flow="10" period="2ms" payload="64B"/><receive flow="10"/></tasks></test>"""
+
+
+def test_queues_and_clocks_of_the_model_are_known_while_frames_travel(
+    tmp_path: Path, wiregauge: Runner
+) -> None:
+    going = Campaign(tmp_path, "--bench", "netns", test=CLOCKS)
+    seen: list[dict[str, Any]] = []
+    live = tmp_path / "r" / "live.json"
+    while going.process.poll() is None:
+        # It is gone as soon as the run has ended.
+        with contextlib.suppress(FileNotFoundError):
+            now = json.loads(live.read_bytes())["now"]
+            if now is not None and now["seconds"] > 1 and now not in seen:
+                seen.append(now)
+        time.sleep(0.05)
+    going.process.communicate()
+    (hop,) = wiregauge("show", "r", "--json").json()["runs"][0]["flows"][0]["hops"]
+    assert seen
+    for now in seen:
+        (port,) = now["ports"]
+        assert (port["node"], port["port"]) == ("sw1", 2)
+        assert port["frames"] > 0
+        assert port["queued"] >= 1
+        assert 0 < port["longest_ns"] <= hop["max"] + 1
+        states = {clock["node"]: clock for clock in now["clocks"]}
+        assert sorted(states) == ["mac", "sensor", "sw1"]
+        for clock in states.values():
+            assert (clock["source"], clock["synchronised"]) == ("AS6802", True), clock
+            assert clock["at_s"] <= now["seconds"] + 1
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="XDP frames need root")

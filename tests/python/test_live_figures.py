@@ -27,7 +27,7 @@ from wiregauge.config import load
 from wiregauge.plan import Campaign, as_json
 from wiregauge.plan.quantity import QuantityError
 from wiregauge.records import RunDirectory
-from wiregauge.records.live import FlowNow, RunNow
+from wiregauge.records.live import ClockNow, FlowNow, PortNow, RunNow
 from wiregauge.records.reported import RunEntry
 from wiregauge.runner import BenchError
 from wiregauge.runner.benches.simulated_live import Following
@@ -37,6 +37,7 @@ from wiregauge.runner.live.endpoint import Endpoint, EndpointError, address_of
 from wiregauge.runner.live.figures import Figures, bucket_end_ns
 from wiregauge.runner.live.hook import Hook
 from wiregauge.runner.live.monitor import AlarmMonitor
+from wiregauge.runner.live.network import ClockSums, NetworkFigures, NetworkSums, PortSums
 from wiregauge.runner.live.run_figures import RunFigures
 from wiregauge.runner.live.state import LiveState
 from wiregauge.runner.observer import Observer
@@ -521,6 +522,19 @@ SIMULATED = """<test xmlns="urn:wiregauge:test:2" name="live" seed="1">
 <faults><loss link="b sw1" share="1%" sent-by="sw1"/></faults></test>"""
 
 
+CLOCKED = """<test xmlns="urn:wiregauge:test:2" name="clocked" seed="1">
+<network><end-system name="a"><clock drift="10ppm"/></end-system>
+<end-system name="b"><clock drift="-10ppm"/></end-system>
+<end-system name="c"><clock offset="3ms"/></end-system><switch name="sw1"/>
+<link between="a sw1" rate="1Gbit/s"/><link between="b sw1" rate="1Gbit/s"/>
+<link between="c sw1" rate="1Gbit/s"/></network>
+<flows><flow id="10" protocol="udp" from="a" to="c"/></flows>
+<synchronise>
+<ptp-domain ordinary-clocks="a b" sync-interval="125ms" announce-interval="250ms">
+<ptp-clock name="a" priority1="100"/></ptp-domain></synchronise>
+<tasks warm-up="8s" duration="2s"><send flow="10" period="1ms" payload="64B"/><receive flow="10"/></tasks></test>"""
+
+
 def test_a_simulated_run_is_followed_by_its_records(tmp_path: Path) -> None:
     """Counts and extremes of the whole run are those of its messages."""
     run = simulation.simulate(SIMULATED, tmp_path)
@@ -545,7 +559,12 @@ def test_a_simulated_run_is_followed_by_its_records(tmp_path: Path) -> None:
     passages = pl.read_parquet(simulation.tables(tmp_path)[1])
     for port in now.ports:
         own = passages.filter(pl.col("port") == port.port)
-        assert port.longest_ns == ((own["left"] - own["came"]).to_numpy() // 1000).max()
+        begins, ends = own["came"].to_numpy(), own["left"].to_numpy()
+        assert (port.frames, port.longest_ns) == (len(own), int(((ends - begins) // 1000).max()))
+        assert port.queued == max(
+            int(((ends > begin) & (ends <= end)).sum()) for begin, end in zip(begins, ends, strict=True)
+        )
+    assert now.clocks == ()
     measured = run.messages.filter(~pl.col("warm_up"))
     for flow in now.flows:
         own = measured.filter(pl.col("flow") == flow.flow)
@@ -561,6 +580,50 @@ def test_a_simulated_run_is_followed_by_its_records(tmp_path: Path) -> None:
         assert flow.p50_ns is not None
         assert median <= flow.p50_ns <= median * 17 / 16 + 1
         assert flow.measure == ("rtt" if flow.flow == 20 else "latency")
+
+
+def test_of_a_simulated_run_the_last_offset_and_state_of_each_clock_is_known(tmp_path: Path) -> None:
+    run = simulation.simulate(CLOCKED, tmp_path)
+    spool = tmp_path / "followed"
+    _native.simulate_run(as_json(run.plan.network), as_json(run.plan.runs[0]), str(spool), None)
+    following = Following(run.plan, lambda _: spool)
+    try:
+        now = None
+        while now is None:
+            now = following.look([0])
+            time.sleep(0.05)
+    finally:
+        following.stop()
+    names = run.plan.network.names
+    assert {clock.node for clock in now.clocks} == {"a", "b", "c"}
+    for clock in now.clocks:
+        own = run.truth.filter(pl.col("node") == names.index(clock.node))
+        offset_ps = own.filter(pl.col("kind") == "clock-offset").sort("time")["value"].to_list()[-1]
+        assert clock.offset_ns == int(offset_ps / 1000)
+        assert clock.at_s == max(own["time"].to_list()) // 1000 / 1e9
+    by_node = {clock.node: clock for clock in now.clocks}
+    assert (by_node["a"].source, by_node["a"].synchronised) == ("PTP", True)
+    assert by_node["a"].state == "port 1 MASTER, follows a"
+    assert by_node["b"].state == "port 1 SLAVE, follows a"
+    assert (by_node["c"].source, by_node["c"].state, by_node["c"].synchronised) == ("model", "", None)
+
+
+def test_a_network_is_summed_up_until_it_is_looked_at_and_unknown_without_any_word() -> None:
+    figures = NetworkFigures(["a", "sw1"])
+    assert (figures.ports(), figures.clocks()) == (None, ())
+    device = ClockSums(1, 2_000_000_000, -40, 8, {}, None)
+    for sums in (PortSums(1, 2, 10, 900, 3), PortSums(1, 2, 5, 1200, 1)):
+        figures.take(NetworkSums([sums], [device]))
+    assert figures.ports() == (PortNow("sw1", 2, 15, 1200, 3),)
+    assert figures.ports() == ()
+    assert figures.clocks() == (ClockNow("sw1", "AS6802", "SYNC", True, -40.0, 2.0),)
+    for code, state in ((0, "INTEGRATE"), (-1, "no power"), (77, "state 77")):
+        figures.take(NetworkSums([], [ClockSums(1, 0, None, code, {}, None)]))
+        assert figures.clocks() == (ClockNow("sw1", "AS6802", state, False, None, 0.0),)
+    figures.take(NetworkSums([], [ClockSums(1, 0, None, None, {1: 4, 2: 99}, -1)]))
+    assert figures.clocks() == (
+        ClockNow("sw1", "PTP", "port 1 LISTENING, port 2 state 99, follows none", False, None, 0.0),
+    )
 
 
 def test_figures_of_another_simulated_run_begin_anew(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from wiregauge import results
 from wiregauge.figures.model import Line, Spans
 from wiregauge.figures.views import view_figures
 from wiregauge.measures.metrics.judgement import Judgement
-from wiregauge.results.sync_view import STATES
+from wiregauge.records.clockstates import SYNC_STATES
 from wiregauge.results.views import views
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,6 +62,6 @@ def test_precision_is_drawn_and_its_greatest_is_the_one_told(judged: Judgement) 
 
 def test_names_are_those_of_the_core() -> None:
     core = (ROOT / "crates/core/src/as6802/mod.rs").read_text(encoding="utf-8")
-    codes = re.findall(r"^        Self::(\w+),$", core, flags=re.MULTILINE)[: len(STATES)]
+    codes = re.findall(r"^        Self::(\w+),$", core, flags=re.MULTILINE)[: len(SYNC_STATES)]
     names = dict(re.findall(r'Self::(\w+) => "([A-Z0-9_]+)"', core))
-    assert [names[code] for code in codes] == list(STATES)
+    assert [names[code] for code in codes] == list(SYNC_STATES)

@@ -64,7 +64,7 @@ fn cost_ns() -> f64 {
 
 fn live(part: LivePart) -> LiveFigures {
     let flow = LiveFlow { id: 7, part, planned: u64::MAX, in_half_a_second: 10_000 };
-    LiveFigures::new(vec![flow], Arc::default())
+    LiveFigures::new(vec![flow], None, Arc::default())
 }
 
 /// What the logging thread pays for live figures of a record: of a round trip, which is the dearest. Median of 200

@@ -10,8 +10,9 @@ use serde::Serialize;
 use wg_frame::time::RunTime;
 use wg_net::realtime;
 use wg_plan::Run;
-use wg_record::live::{FlowSums, LiveFlow, LivePart, LiveSums, PortSums};
+use wg_record::live::{ClockState, ClockStates, FlowSums, LiveFlow, LivePart, LiveSums, PortSums};
 use wg_record::segment::SegmentFollower;
+use wg_record::{TableFollower, Truth};
 
 use crate::error::NativeError;
 use crate::plan_json::parse;
@@ -31,7 +32,13 @@ struct Figures {
     records_dropped: u64,
     flows: Vec<FlowSums>,
     flows_left_out: u32,
+    network: NetworkFigures,
+}
+
+#[derive(Serialize)]
+struct NetworkFigures {
     ports: Vec<PortSums>,
+    clocks: Vec<ClockState>,
 }
 
 /// What reader and caller share.
@@ -50,15 +57,15 @@ pub struct LiveRun {
 
 #[pymethods]
 impl LiveRun {
-    /// Begins to follow the segments of a run in this folder. Raises NativeError.
+    /// Begins to follow a run by its segments and the truth beside them. Raises NativeError.
     #[new]
-    fn new(run_json: &str, segments: PathBuf) -> PyResult<Self> {
+    fn new(run_json: &str, segments: PathBuf, spool: PathBuf) -> PyResult<Self> {
         let run: Run = parse("run", run_json)?;
         let shared = Arc::<Shared>::default();
         let own = Arc::clone(&shared);
         std::thread::Builder::new()
             .name("live".to_owned())
-            .spawn(move || follow(&run, SegmentFollower::new(&segments), &own))
+            .spawn(move || follow(&run, SegmentFollower::new(&segments), TableFollower::new(&spool), &own))
             .map_err(|error| NativeError::new_err(error.to_string()))?;
         Ok(Self { shared })
     }
@@ -98,10 +105,10 @@ fn flows_of(run: &Run) -> Vec<LiveFlow> {
         .collect()
 }
 
-fn follow(run: &Run, mut segments: SegmentFollower, shared: &Shared) {
+fn follow(run: &Run, mut segments: SegmentFollower, mut truth: TableFollower<Truth>, shared: &Shared) {
     // Refused on no supported kernel; the figures would then cost the simulation a little.
     drop(realtime::idle());
-    let mut sums = LiveSums::new(flows_of(run));
+    let (mut sums, mut clocks) = (LiveSums::new(flows_of(run)), ClockStates::default());
     let (mut number, mut latest, mut shown) = (0_u32, RunTime::from_picos(0), Instant::now());
     while !shared.stopped.load(Ordering::Relaxed) {
         match segments.next_batch() {
@@ -117,6 +124,10 @@ fn follow(run: &Run, mut segments: SegmentFollower, shared: &Shared) {
             continue;
         }
         shown = Instant::now();
+        // Without it the clocks stay as they were last known, with that time.
+        while let Ok(Some(entries)) = truth.next_batch() {
+            entries.iter().for_each(|entry| clocks.take(entry));
+        }
         number = number.saturating_add(1);
         *shared.shown.lock().unwrap_or_else(PoisonError::into_inner) = Some(Figures {
             number,
@@ -124,7 +135,7 @@ fn follow(run: &Run, mut segments: SegmentFollower, shared: &Shared) {
             records_dropped: 0,
             flows: sums.look(true),
             flows_left_out: sums.left_out(),
-            ports: sums.look_at_ports(),
+            network: NetworkFigures { ports: sums.look_at_ports(), clocks: clocks.all() },
         });
     }
 }

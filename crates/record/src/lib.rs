@@ -25,6 +25,7 @@ mod schema;
 pub mod segment;
 mod sketch;
 mod table;
+mod table_follower;
 mod truth;
 
 pub use crossing::{Crossing, CrossingKind};
@@ -35,3 +36,4 @@ pub use regular::open_regular;
 pub use schema::*;
 pub use sketch::{Bucket, Sketch};
 pub use table::{Row, TableWriter, read_table};
+pub use table_follower::TableFollower;

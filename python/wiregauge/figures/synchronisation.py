@@ -18,13 +18,18 @@ from wiregauge.figures.palette import (
     YELLOW,
     ordered,
 )
+from wiregauge.records.clockstates import SYNC_STATES
 from wiregauge.records.modelled import ClusterReport
-from wiregauge.results.sync_view import STATES, SyncView
+from wiregauge.results.sync_view import SyncView
 
 __all__ = ["sync_figure"]
 
 _COLOURS = dict(
-    zip(STATES, (GREY, SKY, VERMILION, ORANGE, YELLOW, PURPLE, BLACK, "#7CC9B1", GREEN, BLUE), strict=True)
+    zip(
+        SYNC_STATES,
+        (GREY, SKY, VERMILION, ORANGE, YELLOW, PURPLE, BLACK, "#7CC9B1", GREEN, BLUE),
+        strict=True,
+    )
 )
 
 
@@ -34,7 +39,7 @@ def sync_figure(view: SyncView, clusters: tuple[ClusterReport, ...]) -> Figure |
         return None
     lanes = {name: len(view.nodes) - 1 - at for at, name in enumerate(view.nodes)}
     traces: list[Trace] = []
-    for state in STATES:
+    for state in SYNC_STATES:
         held = [span for span in view.states if span.state == state]
         if not held:
             continue

@@ -1,15 +1,45 @@
-"""Clock states that synchronisation programs reported during a run, stored as a table with its records."""
+"""States of clocks: those that synchronisation programs reported during a run, stored as a table with its records, and
+the names of those that the truth has by number."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from wiregauge.records.beside import store_beside
 from wiregauge.records.directory import RunDirectory
 
-__all__ = ["CLOCKS_SCHEMA", "store_clock_states"]
+__all__ = ["CLOCKS_SCHEMA", "NO_POWER", "PTP_STATES", "SYNC_STATES", "store_clock_states"]
 
 CLOCKS_SCHEMA = 1
+
+SYNC_STATES: Final = (
+    "INTEGRATE",
+    "WAIT_4_CYCLE_START",
+    "UNSYNC",
+    "FLOOD",
+    "WAIT_4_CYCLE_START_CS",
+    "CA_ENABLED",
+    "WAIT_4_IN",
+    "TENTATIVE_SYNC",
+    "SYNC",
+    "STABLE",
+)
+"""State names of devices by their codes in the truth: those of SAE AS6802, without the prefix of the device."""
+NO_POWER: Final = -1
+"""The code of a device without power."""
+PTP_STATES: Final = (
+    "INITIALIZING",
+    "FAULTY",
+    "DISABLED",
+    "LISTENING",
+    "PRE_MASTER",
+    "MASTER",
+    "PASSIVE",
+    "UNCALIBRATED",
+    "SLAVE",
+)
+"""Names of port states, from number 1 on (IEEE Std 1588-2019, table 20)."""
 
 
 def store_clock_states(directory: RunDirectory, index: int, rows: Iterable[Mapping[str, object]]) -> None:

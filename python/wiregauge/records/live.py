@@ -20,6 +20,7 @@ from wiregauge.records.errors import DamagedError, OtherVersionError, RunDirecto
 __all__ = [
     "LIVE",
     "STOP",
+    "ClockNow",
     "FlowNow",
     "LimitNow",
     "Live",
@@ -75,6 +76,25 @@ class PortNow(Struct, frozen=True):
     frames: int
     longest_ns: int
     """The longest stay of one of them in the switch."""
+    queued: int
+    """The most of them that left during one such stay, the one that stayed included."""
+
+
+class ClockNow(Struct, frozen=True):
+    """The last that is known of a clock."""
+
+    node: str
+    source: str
+    """What tells it: `AS6802`, `PTP` or `model` of a clock that the simulator plays; the program (`ptp4l`, `phc2sys`,
+    `chrony`) of a host's own."""
+    state: str
+    """As source and protocol name it; empty where nothing synchronises the clock."""
+    synchronised: bool | None
+    """Whether that state says so; None where nothing synchronises the clock."""
+    offset_ns: float | None
+    """Of a played clock against true time, of a host's against its server; None where nothing told it."""
+    at_s: float
+    """When that was so, s of the run."""
 
 
 class RunNow(Struct, frozen=True):
@@ -91,6 +111,7 @@ class RunNow(Struct, frozen=True):
     """Records that the instrument lost, which are in no figure."""
     ports: tuple[PortNow, ...] | None = None
     """Ports of switches; None where they are known only when the run has ended."""
+    clocks: tuple[ClockNow, ...] = ()
 
 
 class Stretch(msgspec.Struct, frozen=True, array_like=True):

@@ -10,24 +10,12 @@ from numpy.typing import NDArray
 from wiregauge.measures.metrics.flow_plan import CampaignPlan, RunPlan
 from wiregauge.measures.metrics.hops import read_columns
 from wiregauge.measures.metrics.recorded import Recorded
+from wiregauge.records.clockstates import SYNC_STATES
 
-__all__ = ["MOST_STATES", "STATES", "PrecisionShape", "StateSpan", "SyncView", "sync_view"]
+__all__ = ["MOST_STATES", "PrecisionShape", "StateSpan", "SyncView", "sync_view"]
 
 Floats = NDArray[np.float64]
 
-STATES = (
-    "INTEGRATE",
-    "WAIT_4_CYCLE_START",
-    "UNSYNC",
-    "FLOOD",
-    "WAIT_4_CYCLE_START_CS",
-    "CA_ENABLED",
-    "WAIT_4_IN",
-    "TENTATIVE_SYNC",
-    "SYNC",
-    "STABLE",
-)
-"""State names by their codes in the truth: those of SAE AS6802, without the prefix of the device."""
 MOST_STATES = 600
 """States of a device that are drawn, the first."""
 MARKS = 800
@@ -85,9 +73,9 @@ def sync_view(directory: Recorded, plan: RunPlan) -> SyncView:
         left_out += max(part.height - MOST_STATES, 0)
         times = [*(part["time"].cast(pl.Float64) / SECOND), end]
         spans += [
-            StateSpan(name, STATES[code], start, stop)
+            StateSpan(name, SYNC_STATES[code], start, stop)
             for code, start, stop in zip(part["value"][:MOST_STATES], times, times[1:], strict=False)
-            if 0 <= code < len(STATES)
+            if 0 <= code < len(SYNC_STATES)
         ]
     found = truth.filter(pl.col("kind") == "sync-clique").head(MOST_STATES)
     measured = truth.filter(pl.col("kind") == "sync-precision")

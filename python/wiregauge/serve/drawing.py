@@ -44,7 +44,7 @@ class LinkShape(Struct, frozen=True):
     @property
     def word(self) -> tuple[float, float]:
         """Where its traffic is written: nearer to the end system, where links lie apart."""
-        near = 0.5 - 0.14 * (self.hosts[0] - self.hosts[1])
+        near = 0.5 - 0.22 * (self.hosts[0] - self.hosts[1])
         return self.x1 + near * (self.x2 - self.x1), self.y1 + near * (self.y2 - self.y1)
 
 

@@ -20,7 +20,7 @@ use super::grants;
 use super::trial::{TrialClient, TrialServer, trial};
 use crate::proto;
 use crate::recording::held_back::Asked;
-use crate::recording::live::{LiveBoard, LiveFlow};
+use crate::recording::live::{LiveBoard, LiveFlow, SharedClocks};
 use crate::recording::packet_capture::CaptureError;
 use crate::recording::planted_clock::PlantedHostClock;
 use crate::recording::record_ring::{RecordConsumer, RecordProducer, record_ring};
@@ -244,6 +244,8 @@ pub struct RunContext {
     pub access_points: Vec<String>,
     /// Flows with live figures during the run.
     pub live: Vec<LiveFlow>,
+    /// Clocks of the network that the role plays, for live figures of it.
+    pub clocks: Option<SharedClocks>,
     /// Log that the record writer sends over the network.
     pub remote_log: Option<RemoteLog>,
     /// Intervals in which captures have to keep held frames.

@@ -264,7 +264,7 @@ fn start_writer(
     let (records, clocks) = (std::mem::take(&mut run.records), std::mem::take(&mut run.hardware_clocks));
     let (gate, spool) = (Arc::clone(&run.gate), spool.to_owned());
     let remote_log = run.remote_log.take();
-    let live = LiveFigures::new(std::mem::take(&mut run.live), Arc::clone(&run.board));
+    let live = LiveFigures::new(std::mem::take(&mut run.live), run.clocks.take(), Arc::clone(&run.board));
     spawn("log", move || {
         // The kernel always permits lowering the priority.
         let _ = wg_net::realtime::background();

@@ -1,9 +1,9 @@
 //! Files of the network besides its records: crossings, truth and captures. A thread of low priority writes them.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -13,6 +13,7 @@ use wg_record::{Crossing, RecordError, TableWriter, Truth};
 use super::captures::{DeviceCaptures, Holding};
 use crate::control::role::{OpenError, spawn};
 use crate::proto;
+use crate::recording::live::SharedClocks;
 
 /// Interval of the checks of held-back captures and of the disk.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -39,12 +40,13 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Begins the files in `spool`.
+    /// Begins the files in `spool`; `clocks` follows what the truth tells of clocks.
     pub(super) fn begin(
         spool: &Path,
         network: &Network,
         run: &Run,
         holding: Holding,
+        clocks: SharedClocks,
     ) -> Result<Self, OpenError> {
         let (pieces, received) = channel();
         let waiting = Arc::new(AtomicUsize::new(0));
@@ -56,7 +58,8 @@ impl Files {
             // The kernel never refuses a lower priority.
             let _ = wg_net::realtime::background();
             let mut captures = captures.map_err(|error| error.to_string())?;
-            write(&spool, index, &mut captures, (&received, &taken)).map_err(|error| error.to_string())?;
+            write(&spool, index, &mut captures, (&received, &taken), &clocks)
+                .map_err(|error| error.to_string())?;
             Ok(captures.end())
         })?;
         Ok(Self { pieces, waiting, thread })
@@ -68,13 +71,17 @@ fn write(
     index: u32,
     captures: &mut DeviceCaptures,
     (pieces, waiting): (&Receiver<Piece>, &AtomicUsize),
+    clocks: &SharedClocks,
 ) -> Result<(), RecordError> {
     let mut truth = TableWriter::create(spool, index)?;
     let mut crossings = TableWriter::create(spool, index)?;
     let mut looked = Instant::now();
     loop {
         match pieces.recv_timeout(LOOK_EVERY) {
-            Ok(Piece::Truth(one)) => truth.push(one)?,
+            Ok(Piece::Truth(one)) => {
+                clocks.lock().unwrap_or_else(PoisonError::into_inner).take(&one);
+                truth.push(one)?;
+            }
             Ok(Piece::Crossings(rows)) => {
                 waiting.fetch_sub(1, Ordering::Relaxed);
                 rows.into_iter().try_for_each(|row| crossings.push(row))?;

@@ -26,6 +26,7 @@ use crate::control::role::{
 };
 use crate::control::supervision::defect;
 use crate::end_system::servicing::spin::Budget;
+use crate::recording::live::SharedClocks;
 use crate::stream::lead::Lead;
 
 /// How long before a deadline the thread wakes up, until it has learnt how long waking up takes, ns.
@@ -54,7 +55,9 @@ impl Role for NetworkBetween {
         let last_send = expected.last().map_or(measured, |last| last.max(measured));
         run.timetable = Timetable { last_send, drain: plan.drain, to_send: 0 };
         let holding = setup.hold.map(|wait| (wait, Arc::clone(&run.asked)));
-        let files = Files::begin(&setup.spool, network, plan, holding)?;
+        let clocks = SharedClocks::default();
+        let files = Files::begin(&setup.spool, network, plan, holding, Arc::clone(&clocks))?;
+        run.clocks = Some(clocks);
         let (sender, why) = PortSender::open(&interfaces)?;
         let access = match why {
             None => sender.access().to_owned(),

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use wg_frame::time::RunTime;
 use wg_record::Record;
-use wg_record::live::{FlowSums, LiveSums};
+use wg_record::live::{ClockState, ClockStates, FlowSums, LiveSums, PortSums};
 pub use wg_record::live::{LiveFlow, LivePart};
 
 use crate::proto;
@@ -57,10 +57,30 @@ impl From<FlowSums> for proto::LiveFlow {
     }
 }
 
+impl From<PortSums> for proto::LivePort {
+    fn from(sums: PortSums) -> Self {
+        let PortSums { node, port, frames, longest_ns, queued } = sums;
+        Self { node: u32::from(node), port: u32::from(port), frames, longest_ns, queued }
+    }
+}
+
+impl From<ClockState> for proto::LiveClock {
+    fn from(state: ClockState) -> Self {
+        let ClockState { node, at_ns, offset_ns, sync_state, ptp_states, grandmaster } = state;
+        let ptp_states = ptp_states.into_iter().map(|(port, state)| (u32::from(port), state)).collect();
+        Self { node: u32::from(node), at_ns, offset_ns, sync_state, ptp_states, grandmaster }
+    }
+}
+
+/// Clocks of a played network, from whoever writes its truth.
+pub type SharedClocks = Arc<Mutex<ClockStates>>;
+
 /// Live figures of an agent's flows, derived from its records.
 #[derive(Debug)]
 pub struct LiveFigures {
     sums: LiveSums,
+    /// Of the agent that plays the network.
+    clocks: Option<SharedClocks>,
     /// True after figures with a message were shown.
     said: bool,
     second: i64,
@@ -69,9 +89,10 @@ pub struct LiveFigures {
 }
 
 impl LiveFigures {
-    /// Follows these flows, up to the maximum number, and shows their figures on `board`.
-    pub fn new(flows: Vec<LiveFlow>, board: Arc<LiveBoard>) -> Self {
-        Self { sums: LiveSums::new(flows), said: false, second: 0, number: 0, board }
+    /// Follows these flows, up to the maximum number, and shows their figures on `board`; with `clocks` those of a played
+    /// network, too.
+    pub fn new(flows: Vec<LiveFlow>, clocks: Option<SharedClocks>, board: Arc<LiveBoard>) -> Self {
+        Self { sums: LiveSums::new(flows), clocks, said: false, second: 0, number: 0, board }
     }
 
     /// Processes records, in the order of each thread that wrote them.
@@ -84,7 +105,8 @@ impl LiveFigures {
         let Some(now) = now else { return };
         let second = now.as_picos() / SECOND;
         let settled = second > self.second;
-        if !(settled || self.has_first(now)) || self.sums.is_empty() {
+        let is_watched = !self.sums.is_empty() || self.clocks.is_some();
+        if !(settled || self.has_first(now)) || !is_watched {
             return;
         }
         self.said |= self.sums.has_begun();
@@ -96,6 +118,10 @@ impl LiveFigures {
             records_dropped: dropped(),
             flows: self.sums.look(settled).into_iter().map(Into::into).collect(),
             flows_left_out: self.sums.left_out(),
+            network: self.clocks.as_ref().map(|clocks| proto::LiveNetwork {
+                ports: self.sums.look_at_ports().into_iter().map(Into::into).collect(),
+                clocks: all_of(clocks).into_iter().map(Into::into).collect(),
+            }),
         });
     }
 
@@ -104,6 +130,10 @@ impl LiveFigures {
         let due = self.sums.first().is_some_and(|first| (now - first).as_picos() >= FIRST);
         !self.said && due && self.sums.has_begun()
     }
+}
+
+fn all_of(clocks: &SharedClocks) -> Vec<ClockState> {
+    clocks.lock().unwrap_or_else(PoisonError::into_inner).all()
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ fn arrival(sequence: u32, at_us: i64) -> Record {
 fn following(part: LivePart) -> (LiveFigures, Arc<LiveBoard>) {
     let board = Arc::<LiveBoard>::default();
     let flow = LiveFlow { id: 7, part, planned: 1_000_000, in_half_a_second: 500 };
-    (LiveFigures::new(vec![flow], Arc::clone(&board)), board)
+    (LiveFigures::new(vec![flow], None, Arc::clone(&board)), board)
 }
 
 fn shown(live: &mut LiveFigures, board: &LiveBoard, second: i64) -> proto::LiveFlow {

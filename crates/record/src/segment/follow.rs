@@ -1,17 +1,14 @@
 //! Reading the segments of a writer that goes on writing, as far as its whole batches go.
 
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use super::growing::{Fetched, Growing};
 use super::message::place;
-use super::read::body_length;
 use super::row::decode;
-use super::{END_MARK, segment_files};
+use super::segment_files;
 use crate::error::RecordError;
 use crate::guard::guarded;
-use crate::regular::open_regular;
 use crate::schema::Record;
 
 /// Follows the segments of one directory. What is not whole yet is read later; a damaged file is not followed any more,
@@ -19,18 +16,11 @@ use crate::schema::Record;
 #[derive(Debug)]
 pub struct SegmentFollower {
     directory: PathBuf,
-    current: Option<Current>,
+    current: Option<Growing>,
     /// The last file that was begun.
     last: Option<PathBuf>,
     message: Vec<u8>,
     batch: Vec<Record>,
-}
-
-#[derive(Debug)]
-struct Current {
-    file: File,
-    /// Beginning of the next message.
-    at: u64,
 }
 
 impl SegmentFollower {
@@ -83,56 +73,9 @@ impl SegmentFollower {
             .into_iter()
             .find(|path| self.last.as_ref().is_none_or(|last| path > last));
         let Some(path) = next else { return Ok(false) };
-        let file = open_regular(&path).map_err(|error| RecordError::read(&path, error))?;
-        self.current = Some(Current { file, at: 0 });
+        self.current = Some(Growing::open(&path).map_err(|error| RecordError::read(&path, error))?);
         self.last = Some(path);
         Ok(true)
-    }
-}
-
-enum Fetched {
-    Nothing,
-    Message,
-    End,
-}
-
-impl Current {
-    /// Reads the next message if all of it is there.
-    fn fetch(&mut self, message: &mut Vec<u8>) -> io::Result<Fetched> {
-        let file = self.file.metadata()?;
-        if file.nlink() == 0 {
-            return Err(io::Error::other("it was removed"));
-        }
-        let there = file.len().saturating_sub(self.at);
-        let mut head = [0; 8];
-        if there < 8 {
-            return Ok(Fetched::Nothing);
-        }
-        self.file.read_exact_at(&mut head, self.at)?;
-        if head == END_MARK {
-            return Ok(Fetched::End);
-        }
-        let [mark, length] = [&head[..4], &head[4..]];
-        if mark != &END_MARK[..4] {
-            return Err(io::Error::other("no message where one should begin"));
-        }
-        let length = length.iter().rev().fold(0, |length, &byte| length << 8 | u64::from(byte));
-        if there < 8 + length {
-            return Ok(Fetched::Nothing);
-        }
-        self.read(message, 8 + length)?;
-        let body = body_length(&message[8..]).map_err(io::Error::other)?;
-        if there - 8 - length < body {
-            return Ok(Fetched::Nothing);
-        }
-        self.read(message, 8 + length + body)?;
-        self.at += 8 + length + body;
-        Ok(Fetched::Message)
-    }
-
-    fn read(&self, message: &mut Vec<u8>, bytes: u64) -> io::Result<()> {
-        message.resize(usize::try_from(bytes).map_err(io::Error::other)?, 0);
-        self.file.read_exact_at(message, self.at)
     }
 }
 

@@ -12,6 +12,7 @@
 
 mod follow;
 mod groups;
+mod growing;
 mod message;
 mod read;
 mod row;
@@ -29,6 +30,7 @@ use crate::schema::Record;
 
 pub use follow::SegmentFollower;
 pub use groups::GroupWriter;
+pub(crate) use growing::{Fetched, Growing};
 use message::{FullBatch, message_of, schema_message, segment_schema};
 pub(crate) use read::Messages;
 pub use read::SegmentReader;

@@ -26,6 +26,7 @@ from wiregauge.records import RunDirectory, missing_runs, process_run, store_clo
 from wiregauge.records.counters import known
 from wiregauge.records.directory import utc_now
 from wiregauge.records.entry import new_entry
+from wiregauge.records.live import ClockNow
 from wiregauge.records.reported import ClockGate, FirstPort, RunEntry
 from wiregauge.runner.agents.client import Agent, AgentLostError, StartMissedError
 from wiregauge.runner.agents.clock_hosts import AgentClockHost
@@ -33,7 +34,7 @@ from wiregauge.runner.agents.clock_relations import ClockRelations
 from wiregauge.runner.agents.collecting import Collected
 from wiregauge.runner.agents.network import AgentPlace, NetworkUnderTest
 from wiregauge.runner.agents.pool import AgentPool
-from wiregauge.runner.agents.reports import FinishedRun
+from wiregauge.runner.agents.reports import FinishedRun, network_sums
 from wiregauge.runner.agents.stream_trials import try_streams, with_trials
 from wiregauge.runner.agents.watching import watch
 from wiregauge.runner.bench import BenchError, Fact
@@ -109,6 +110,21 @@ def _keeper(directory: RunDirectory, pool: AgentPool) -> ClockKeeper | None:
     return ClockKeeper(plan, reference, {name: AgentClockHost(one) for name, one in pool.by_name.items()})
 
 
+def _clocks_now(keeper: ClockKeeper | None, entry: RunEntry) -> tuple[ClockNow, ...]:
+    """What programs have said last of the clocks of hosts; nothing where the test has no such programs."""
+    return tuple(
+        ClockNow(
+            one.node,
+            one.source,
+            one.state,
+            one.is_synchronised,
+            one.offset_ns,
+            (one.realtime_ns - entry.epoch_realtime_ns) / 1e9,
+        )
+        for one in (keeper.latest() if keeper is not None else ())
+    )
+
+
 class _LiveFeed:
     """Forwards the live figures of a run: to the observer, and once a second to alarms and endpoint."""
 
@@ -117,10 +133,11 @@ class _LiveFeed:
         self.observer = observer
         self.monitor = monitor
         self.keep: Keep | None = None
+        self.keeper: ClockKeeper | None = None
 
-    def begin(self, position: int, run: Run) -> None:
+    def begin(self, position: int, run: Run, entry: RunEntry) -> None:
         """A run begins."""
-        self._position = position
+        self._position, self._entry = position, entry
         self._figures = Figures(position, run, self._directory.plan.network.names)
         self._due, self._fresh = time.monotonic(), False
         self.monitor.run_begins(run.drain / 1e12)
@@ -128,6 +145,8 @@ class _LiveFeed:
     def update(self, agent: str, told: pb.LiveFigures) -> None:
         """An agent has summed up a second."""
         self._figures.take(agent, told)
+        if told.HasField("network"):
+            self._figures.take_network(network_sums(told.network))
         self._fresh = True
 
     def show(self, share: float) -> None:
@@ -138,7 +157,7 @@ class _LiveFeed:
             return
         if self._fresh:
             self._due, self._fresh = now + _SECOND_S, False
-            measured = self._figures.now()
+            measured = self._figures.now(_clocks_now(self.keeper, self._entry))
             self.observer.run_measured(measured)
             self.monitor.look(measured, share, self.observer.told, self.keep)
         self.monitor.look_at_disk(self._directory.root)
@@ -161,7 +180,7 @@ class _Campaign:
         self._observer = feed.observer
         self._name = str(directory.manifest["campaign"])
         self._pool = AgentPool(places, self._name)
-        self._keeper = _keeper(directory, self._pool)
+        self._keeper = feed.keeper = _keeper(directory, self._pool)
         self._relations = ClockRelations(self._pool.agents, self._keeper, directory.plan)
         on_machine = Counter(place.machine for place in places)
         self._on_host = {place.end_system: on_machine[place.machine] for place in places}
@@ -234,7 +253,7 @@ class _Campaign:
         stop: Interrupted | None = None
         trouble: list[str] = []
         self._lost, self._until = "", time.monotonic() + _FINISH_S
-        self._feed.begin(position, run)
+        self._feed.begin(position, run, entry)
         self._feed.keep = partial(self._keep_frames, entry, run)
         self._bench.hold_s = self._feed.monitor.hold_s
         try:

@@ -1,4 +1,4 @@
-"""The report of an agent on a run, from protocol buffers to the types of the run's entry."""
+"""What an agent tells of a run, during and after it, from protocol buffers to the types of the testmaster."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from msgspec.structs import replace
 from wiregauge.files import printable_content
 from wiregauge.plan.base import convert
 from wiregauge.records.reported import AgentReport, RunEntry, TaskReport
+from wiregauge.runner.live.network import ClockSums, NetworkSums, PortSums
 from wiregauge.runner.rpc import agent_pb2 as pb
 
-__all__ = ["FinishedRun", "finished_run"]
+__all__ = ["FinishedRun", "finished_run", "network_sums"]
 
 
 class FinishedRun(Struct, frozen=True):
@@ -50,6 +51,23 @@ def finished_run(told: pb.AgentReport, clock_read_ns: int | None = None) -> Fini
         # Only a network sees frames that are none of the test's.
         report = replace(report, foreign=None)
     return FinishedRun(report, simulation, convert(captures, dict[str, TaskReport], strict=False))
+
+
+def network_sums(told: pb.LiveNetwork) -> NetworkSums:
+    """What the agent that plays the network says once a second."""
+
+    def clock(one: pb.LiveClock) -> ClockSums:
+        return ClockSums(
+            one.node,
+            one.at_ns,
+            one.offset_ns if one.HasField("offset_ns") else None,
+            one.sync_state if one.HasField("sync_state") else None,
+            dict(one.ptp_states),
+            one.grandmaster if one.HasField("grandmaster") else None,
+        )
+
+    ports = [PortSums(one.node, one.port, one.frames, one.longest_ns, one.queued) for one in told.ports]
+    return NetworkSums(ports, [clock(one) for one in told.clocks])
 
 
 def _content(text: str) -> dict[str, Any]:

@@ -35,7 +35,7 @@ Tell = Callable[[str], None]
 """Receives an event of the run as a sentence, as soon as an agent reports it."""
 
 Hear = Callable[[str, pb.LiveFigures], None]
-"""Takes the live figures of a second from the agent of an end system."""
+"""Takes the live figures of a second from the agent of an end system, or that of the network."""
 
 
 class _Watched:
@@ -125,7 +125,7 @@ def _until_done(
             if tell is not None and one.trouble and not one.told:
                 one.told = True
                 tell(one.trouble)
-        for one in ends:
+        for one in watched:
             while hear is not None and one.figures:
                 hear(one.agent.place.end_system, one.figures.popleft())
         show(

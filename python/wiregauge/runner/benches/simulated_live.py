@@ -9,12 +9,12 @@ from typing import Final
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
 from wiregauge import _native
 from wiregauge.plan import Campaign, as_json
-from wiregauge.records.live import PortNow, RunNow
+from wiregauge.records.live import RunNow
 from wiregauge.runner.live.figures import Figures
+from wiregauge.runner.live.network import NetworkSums
 
 __all__ = ["Following"]
 
@@ -40,20 +40,13 @@ class _FlowSums(Struct, frozen=True):
     worst_ns: int
 
 
-class _PortSums(Struct, frozen=True):
-    node: int
-    port: int
-    frames: int
-    longest_ns: int
-
-
 class _Sums(Struct, frozen=True):
     number: int
     at_ns: int
     records_dropped: int
     flows: list[_FlowSums]
     flows_left_out: int
-    ports: list[_PortSums]
+    network: NetworkSums
 
 
 class Following:
@@ -82,15 +75,15 @@ class Following:
         assert self._figures is not None
         sums = msgspec.json.decode(told, type=_Sums)
         self._figures.take(_SIMULATOR, sums)
-        names = self._plan.network.names
-        ports = tuple(PortNow(names[one.node], one.port, one.frames, one.longest_ns) for one in sums.ports)
-        return replace(self._figures.now(), ports=ports)
+        self._figures.take_network(sums.network)
+        return self._figures.now()
 
     def _begin(self, position: int) -> None:
         run = self._plan.runs[position]
         # A simulation without live figures goes on.
         with contextlib.suppress(_native.NativeError):
-            self._live = _native.LiveRun(as_json(run), str(self._spool(run.index) / _SIMULATOR))
+            spool = self._spool(run.index)
+            self._live = _native.LiveRun(as_json(run), str(spool / _SIMULATOR), str(spool))
         self._figures = Figures(position, run, self._plan.network.names)
         self._position = position
 

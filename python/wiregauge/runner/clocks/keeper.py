@@ -59,6 +59,14 @@ class _Kept(Struct):
     chrony_leap: str = ""
     chrony_trouble: str = ""
     states: deque[ClockState] = field(default_factory=lambda: deque(maxlen=_MOST))
+    last: dict[str, ClockState] = field(default_factory=dict)
+    """The last observation by each program, with an offset if there was one."""
+
+    def add(self, state: ClockState) -> None:
+        """Adds an observation."""
+        self.states.append(state)
+        if state.offset_ns is not None or state.source not in self.last:
+            self.last[state.source] = state
 
     def of(self, source: str) -> list[ClockState]:
         """The observations by one program."""
@@ -132,6 +140,11 @@ class ClockKeeper:
             ]
         return sorted(found, key=lambda state: (state.realtime_ns, state.node, state.source))
 
+    def latest(self) -> list[ClockState]:
+        """The last observation of each clock by each program; without an offset only where none had one."""
+        with self._lock:
+            return [state for kept in self._clocks.values() for state in kept.last.values()]
+
     def ended(self) -> str | None:
         """The last words of the first program that ended without being stopped; None while all run."""
         return next((kept.gone for kept in self._clocks.values() if kept.gone is not None), None)
@@ -202,7 +215,7 @@ class ClockKeeper:
                     kept.counts_after_ns = at
             if said.offset_ns is not None:
                 kept.heard_s = time.monotonic()
-            kept.states.append(
+            kept.add(
                 ClockState(
                     at,
                     kept.name,
@@ -350,4 +363,4 @@ class ClockKeeper:
         )
         with self._lock:
             kept.chrony_leap = tracking.leap
-            kept.states.append(state)
+            kept.add(state)

@@ -21,3 +21,8 @@ class ClockState(Struct, frozen=True):
     delay_ns: float | None = None
     """ptp4l: mean one-way path delay; phc2sys: time to read the clock; chrony: round-trip root delay; ns."""
     frequency_ppb: float | None = None
+
+    @property
+    def is_synchronised(self) -> bool:
+        """Whether the clock follows its server, or is one; chrony is heard only while it does."""
+        return self.source == "chrony" or self.state in ("s2", "SLAVE", "MASTER", "GRAND_MASTER")

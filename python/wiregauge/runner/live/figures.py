@@ -14,7 +14,8 @@ from typing import Final, Protocol
 from msgspec import Struct, field
 
 from wiregauge.plan import Run
-from wiregauge.records.live import FlowNow, RunNow
+from wiregauge.records.live import ClockNow, FlowNow, RunNow
+from wiregauge.runner.live.network import NetworkFigures, NetworkSums
 
 __all__ = ["Figures", "bucket_end_ns"]
 
@@ -170,7 +171,7 @@ class _Flow(Struct):
 
 
 class Figures:
-    """Combines the reports of a run's agents. `nodes` are the names of end systems, by number."""
+    """Combines the reports of a run's agents. `nodes` are the names of nodes, by number."""
 
     def __init__(self, position: int, run: Run, nodes: Sequence[str]) -> None:
         self._position, self._index = position, run.index
@@ -183,6 +184,7 @@ class Figures:
             for flow in run.flows
             if not flow.exchange
         }
+        self._network = NetworkFigures(nodes)
         self._numbers: dict[str, int] = {}
         self._told: dict[str, tuple[int, int, int]] = {}
 
@@ -198,8 +200,12 @@ class Figures:
             if flow is not None:
                 flow.take(one, told.at_ns, missed=told.number > last + 1, settle_ns=self._settle_ns)
 
-    def now(self) -> RunNow:
-        """The run at this moment; times are of messages since the last call."""
+    def take_network(self, told: NetworkSums) -> None:
+        """Adds the sums of whoever plays the network."""
+        self._network.take(told)
+
+    def now(self, host_clocks: tuple[ClockNow, ...] = ()) -> RunNow:
+        """The run at this moment, with what is known of clocks of hosts; times are of messages since the last call."""
         told: Mapping[str, tuple[int, int, int]] = self._told
         return RunNow(
             self._position,
@@ -208,6 +214,8 @@ class Figures:
             tuple(flow.now(number, self._settle_ns) for number, flow in self._flows.items() if flow.known),
             sum(1 for flow in self._flows.values() if not flow.known),
             sum(dropped for _, dropped, _ in told.values()),
+            self._network.ports(),
+            (*host_clocks, *self._network.clocks()),
         )
 
 

@@ -318,18 +318,65 @@ class Progress(_message.Message):
     def __init__(self, sent: _Optional[int] = ..., received: _Optional[int] = ..., to_send: _Optional[int] = ..., done: _Optional[bool] = ..., live: _Optional[_Union[LiveFigures, _Mapping]] = ..., trouble: _Optional[str] = ...) -> None: ...
 
 class LiveFigures(_message.Message):
-    __slots__ = ("number", "at_ns", "records_dropped", "flows", "flows_left_out")
+    __slots__ = ("number", "at_ns", "records_dropped", "flows", "flows_left_out", "network")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     AT_NS_FIELD_NUMBER: _ClassVar[int]
     RECORDS_DROPPED_FIELD_NUMBER: _ClassVar[int]
     FLOWS_FIELD_NUMBER: _ClassVar[int]
     FLOWS_LEFT_OUT_FIELD_NUMBER: _ClassVar[int]
+    NETWORK_FIELD_NUMBER: _ClassVar[int]
     number: int
     at_ns: int
     records_dropped: int
     flows: _containers.RepeatedCompositeFieldContainer[LiveFlow]
     flows_left_out: int
-    def __init__(self, number: _Optional[int] = ..., at_ns: _Optional[int] = ..., records_dropped: _Optional[int] = ..., flows: _Optional[_Iterable[_Union[LiveFlow, _Mapping]]] = ..., flows_left_out: _Optional[int] = ...) -> None: ...
+    network: LiveNetwork
+    def __init__(self, number: _Optional[int] = ..., at_ns: _Optional[int] = ..., records_dropped: _Optional[int] = ..., flows: _Optional[_Iterable[_Union[LiveFlow, _Mapping]]] = ..., flows_left_out: _Optional[int] = ..., network: _Optional[_Union[LiveNetwork, _Mapping]] = ...) -> None: ...
+
+class LiveNetwork(_message.Message):
+    __slots__ = ("ports", "clocks")
+    PORTS_FIELD_NUMBER: _ClassVar[int]
+    CLOCKS_FIELD_NUMBER: _ClassVar[int]
+    ports: _containers.RepeatedCompositeFieldContainer[LivePort]
+    clocks: _containers.RepeatedCompositeFieldContainer[LiveClock]
+    def __init__(self, ports: _Optional[_Iterable[_Union[LivePort, _Mapping]]] = ..., clocks: _Optional[_Iterable[_Union[LiveClock, _Mapping]]] = ...) -> None: ...
+
+class LivePort(_message.Message):
+    __slots__ = ("node", "port", "frames", "longest_ns", "queued")
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    FRAMES_FIELD_NUMBER: _ClassVar[int]
+    LONGEST_NS_FIELD_NUMBER: _ClassVar[int]
+    QUEUED_FIELD_NUMBER: _ClassVar[int]
+    node: int
+    port: int
+    frames: int
+    longest_ns: int
+    queued: int
+    def __init__(self, node: _Optional[int] = ..., port: _Optional[int] = ..., frames: _Optional[int] = ..., longest_ns: _Optional[int] = ..., queued: _Optional[int] = ...) -> None: ...
+
+class LiveClock(_message.Message):
+    __slots__ = ("node", "at_ns", "offset_ns", "sync_state", "ptp_states", "grandmaster")
+    class PtpStatesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: int
+        value: int
+        def __init__(self, key: _Optional[int] = ..., value: _Optional[int] = ...) -> None: ...
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    AT_NS_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_NS_FIELD_NUMBER: _ClassVar[int]
+    SYNC_STATE_FIELD_NUMBER: _ClassVar[int]
+    PTP_STATES_FIELD_NUMBER: _ClassVar[int]
+    GRANDMASTER_FIELD_NUMBER: _ClassVar[int]
+    node: int
+    at_ns: int
+    offset_ns: int
+    sync_state: int
+    ptp_states: _containers.ScalarMap[int, int]
+    grandmaster: int
+    def __init__(self, node: _Optional[int] = ..., at_ns: _Optional[int] = ..., offset_ns: _Optional[int] = ..., sync_state: _Optional[int] = ..., ptp_states: _Optional[_Mapping[int, int]] = ..., grandmaster: _Optional[int] = ...) -> None: ...
 
 class LiveFlow(_message.Message):
     __slots__ = ("flow", "sent", "refused", "received", "missing", "repeats", "late_ns", "arrives", "round_trip", "measured", "min_ns", "max_ns", "sum_ns", "buckets", "counts", "worst_ns")

@@ -78,12 +78,12 @@
       const planned = about.traffic.flows[flow.flow];
       for (const [link, direction] of planned?.links || []) loads[link][direction] += flow.rate * planned.bits / about.traffic.rates[link];
     }
-    const stays = new Map((live.now?.ports || []).map((one) => [JSON.stringify([one.node, one.port]), one.longest_ns]));
+    const ports = new Map((live.now?.ports || []).map((one) => [JSON.stringify([one.node, one.port]), one]));
     by("stays").hidden = !live.now?.ports;
     by("nostays").hidden = Boolean(live.now?.ports);
     loads.forEach((load, link) => {
-      const stayed = about.traffic.ports[link].map((port) => stays.get(JSON.stringify(port)) ?? null);
-      const longest = Math.max(...stayed.map((ns) => ns ?? 0));
+      const left = about.traffic.ports[link].map((port) => ports.get(JSON.stringify(port)) ?? null);
+      const longest = Math.max(...left.map((port) => port?.longest_ns ?? 0));
       const most = Math.max(...load), known = Boolean(live.now);
       const drawn = document.querySelector(`svg.network [data-link="${link}"]`);
       drawn.style.setProperty("--load", Math.min(Math.sqrt(most), 1));
@@ -91,11 +91,26 @@
       const word = drawn.querySelector("text");
       if (word) put(word, [most > 0 ? percent(most) : "", longest > 0 ? time(longest) : ""].filter(Boolean).join(", "));
       const cells = document.querySelector(`#links [data-link="${link}"]`).cells;
-      load.forEach((one, direction) => { put(cells[2 + direction], known ? percent(one) : "–"); put(cells[4 + direction], time(stayed[direction])); });
+      load.forEach((one, direction) => { put(cells[2 + direction], known ? percent(one) : "–"); put(cells[4 + direction], time(left[direction]?.longest_ns ?? null)); put(cells[6 + direction], left[direction] ? String(left[direction].queued) : "–"); });
     });
     const lost = new Map();
     for (const flow of live.now?.flows || []) lost.set(flow.destination, (lost.get(flow.destination) || 0) + flow.lost);
     document.querySelectorAll("svg.network [data-node]").forEach((node) => node.classList.toggle("loses", lost.get(node.dataset.node) > 0));
+  };
+  const clocks = (live) => {
+    const known = live.now?.clocks || [];
+    by("clockpart").hidden = !known.length;
+    const found = rows(by("clocks"), known.length);
+    known.forEach((one, k) => {
+      const cells = found[k].cells;
+      [one.node, one.source, one.state || "not synchronised by anything", time(one.offset_ns), clock(Math.max(one.at_s, 0))].forEach((text, place) => put(cells[place], text));
+      cells[2].classList.toggle("bad", one.synchronised === false);
+    });
+    const agreed = known.filter((one) => one.synchronised && one.offset_ns !== null && (one.source === "AS6802" || one.source === "PTP"));
+    const offsets = agreed.map((one) => one.offset_ns);
+    put(by("spread"), agreed.length > 1 ? `The ${agreed.length} synchronised ones are at most ${time(Math.max(...offsets) - Math.min(...offsets))} apart.` : "");
+    const loose = new Set(known.filter((one) => one.synchronised === false).map((one) => one.node));
+    document.querySelectorAll("svg.network [data-node]").forEach((node) => node.classList.toggle("loose", loose.has(node.dataset.node)));
   };
   const limits = (live) => {
     by("limitpart").hidden = !live.limits.length;
@@ -131,6 +146,7 @@
     by("real").hidden = live.virtual_time;
     flows(live);
     traffic(live);
+    clocks(live);
     limits(live);
     under(live);
     said(live.told);

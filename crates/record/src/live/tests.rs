@@ -2,8 +2,10 @@
 
 use proptest::prelude::*;
 
+use super::ports::MOST_INSIDE;
 use super::*;
-use crate::Clock;
+use crate::{Clock, Truth, TruthKind};
+use std::collections::HashMap;
 
 fn record(sequence: u32, at_us: i64, point: Point, node: NodeIndex) -> Record {
     Record {
@@ -53,14 +55,18 @@ fn stays_in_switches_are_of_the_port_of_departure_and_of_every_copy() {
         at(0, 10, Point::SwitchIn, 1),
         at(0, 13, Point::SwitchOut, 2),
         at(1, 20, Point::SwitchIn, 1),
+        at(2, 21, Point::SwitchIn, 1),
+        at(3, 28, Point::SwitchIn, 1),
     ]);
     sums.take(&[
-        at(0, 17, Point::SwitchOut, 3),
-        at(1, 29, Point::SwitchOut, 2),
-        at(9, 30, Point::SwitchOut, 2),
+        at(0, 22, Point::SwitchOut, 3),
+        at(1, 25, Point::SwitchOut, 2),
+        at(2, 29, Point::SwitchOut, 2),
+        at(3, 31, Point::SwitchOut, 2),
+        at(9, 32, Point::SwitchOut, 2),
     ]);
-    let of = |port, frames, longest_ns| PortSums { node: 4, port, frames, longest_ns };
-    assert_eq!(sums.look_at_ports(), [of(2, 2, 9_000), of(3, 1, 7_000)]);
+    let of = |port, frames, longest_ns, queued| PortSums { node: 4, port, frames, longest_ns, queued };
+    assert_eq!(sums.look_at_ports(), [of(2, 4, 8_000, 2), of(3, 1, 12_000, 1)]);
     assert_eq!(sums.look_at_ports(), []);
     for sequence in 0..3 * u32::try_from(MOST_INSIDE).expect("small") {
         sums.take(&[at(sequence, 40, Point::SwitchIn, 1)]);
@@ -68,7 +74,36 @@ fn stays_in_switches_are_of_the_port_of_departure_and_of_every_copy() {
     assert!(sums.stays.came.iter().map(HashMap::len).sum::<usize>() <= 2 * MOST_INSIDE);
     let last = 3 * u32::try_from(MOST_INSIDE).expect("small") - 1;
     sums.take(&[at(0, 50, Point::SwitchOut, 2), at(last - 9, 50, Point::SwitchOut, 2)]);
-    assert_eq!(sums.look_at_ports(), [of(2, 1, 10_000)]);
+    assert_eq!(sums.look_at_ports(), [of(2, 1, 10_000, 1)]);
+}
+
+#[test]
+fn of_a_clock_the_last_of_each_kind_is_known() {
+    let truth = |at_us: i64, kind, port, value| Truth {
+        time: RunTime::from_picos(at_us * 1_000_000),
+        value,
+        sequence: 0,
+        flow: FLOW_FOREIGN,
+        node: 5,
+        port,
+        kind,
+        flags: RecordFlags::empty(),
+    };
+    let mut states = ClockStates::default();
+    for one in [
+        truth(3, TruthKind::Credit, 1, 0),
+        truth(10, TruthKind::ClockOffset, 0, 7_000),
+        truth(20, TruthKind::PtpState, 1, 9),
+        truth(20, TruthKind::PtpState, 2, 6),
+    ] {
+        states.take(&one);
+    }
+    assert_eq!(states.all()[0].offset_ns, None, "read in another state");
+    states.take(&truth(30, TruthKind::ClockOffset, 0, -4_000));
+    let [state] = states.all().try_into().expect("one node");
+    assert_eq!((state.node, state.at_ns, state.offset_ns), (5, 30_000, Some(-4)));
+    assert_eq!((state.sync_state, state.grandmaster), (None, None));
+    assert_eq!(state.ptp_states, [(1, 9), (2, 6)].into());
 }
 
 proptest! {

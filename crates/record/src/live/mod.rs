@@ -4,19 +4,22 @@
 //! time of a message, but its intended send time follows from the schedule in the plan; a latency there starts at the
 //! intended send time and includes the sender's delay. Where the records of both ends are at hand, it starts at the send.
 
-use std::collections::{BTreeMap, HashMap};
-
 use serde::Serialize;
 use wg_frame::time::{RunTime, Span};
 use wg_plan::schedule::Schedule;
 use wg_plan::{FlowId, NodeIndex};
 
+mod clocks;
+mod ports;
+
+pub use clocks::{ClockState, ClockStates};
+pub use ports::PortSums;
+
 use crate::{Crc, DropReason, FLOW_FOREIGN, Point, Record, RecordFlags};
+use ports::Stays;
 
 /// Maximum number of flows that are followed; further flows are omitted and counted.
 pub const MOST_FLOWS: usize = 256;
-/// Arrivals at switches that are remembered at least.
-const MOST_INSIDE: usize = 1 << 15;
 /// Maximum number of send times stored for all flows together.
 const MOST_REMEMBERED: usize = 1 << 20;
 const LEAST_REMEMBERED: usize = 64;
@@ -360,57 +363,6 @@ impl Followed {
     }
 }
 
-/// How long frames stayed in switches before they left by one port, since the last look.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct PortSums {
-    /// The switch.
-    pub node: NodeIndex,
-    /// The port by which they left.
-    pub port: u16,
-    /// How many left.
-    pub frames: u64,
-    /// The longest stay, ns.
-    pub longest_ns: i64,
-}
-
-/// A frame in a switch: node, flow, sequence number, whether it is on the way back.
-type Inside = (NodeIndex, FlowId, u32, bool);
-
-/// Frames of the test in switches. A frame that stays while [`MOST_INSIDE`] others come may be forgotten, and then has no
-/// stay.
-#[derive(Debug, Default)]
-struct Stays {
-    /// Arrivals, the later and the earlier ones. None is removed by leaving: copies may follow.
-    came: [HashMap<Inside, RunTime>; 2],
-    of_ports: BTreeMap<(NodeIndex, u16), (u64, i64)>,
-}
-
-impl Stays {
-    fn take(&mut self, record: &Record) {
-        let inside = (record.node, record.flow, record.sequence, record.flags.has(RecordFlags::RETURN));
-        if record.point == Point::SwitchIn {
-            if self.came[0].len() >= MOST_INSIDE {
-                self.came.swap(0, 1);
-                self.came[0].clear();
-            }
-            self.came[0].insert(inside, record.time);
-            return;
-        }
-        let came = self.came.iter().find_map(|came| came.get(&inside));
-        let Some(came) = came else { return };
-        let (frames, longest) = self.of_ports.entry((record.node, record.port)).or_insert((0, 0));
-        *frames += 1;
-        *longest = (*longest).max((record.time - *came).as_picos() / 1_000);
-    }
-
-    fn look(&mut self) -> Vec<PortSums> {
-        std::mem::take(&mut self.of_ports)
-            .into_iter()
-            .map(|((node, port), (frames, longest_ns))| PortSums { node, port, frames, longest_ns })
-            .collect()
-    }
-}
-
 /// Sums of the flows of a run, or of those of one agent.
 #[derive(Debug)]
 pub struct LiveSums {
@@ -498,5 +450,4 @@ impl LiveSums {
 }
 
 #[cfg(test)]
-#[path = "live_tests.rs"]
 mod tests;
