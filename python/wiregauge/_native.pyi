@@ -44,6 +44,9 @@ def bound_network(
     Raises what `solve` raises.
     """
 
+def certify_network(source: str, question: str) -> str:
+    """JSON: `{"certificate": …}`, the steps of the bounds of a network, or `{"refused": …}`."""
+
 def convert_network(source: str, form: str) -> str:
     """JSON: `{"written": …}`, a network in the form `output-ports` or `physical`, or `{"refused": …}`.
 

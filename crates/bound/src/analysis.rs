@@ -246,7 +246,11 @@ fn no_fixed_point(model: &Model, choice: Choice, servers: &[usize]) -> Refusal {
 }
 
 /// Delays to each target of each flow, as sums over the path.
-fn total_delays<N: Number>(model: &Model, layout: &Layout, total: &Total<N>) -> Vec<Vec<Option<N>>> {
+pub(crate) fn total_delays<N: Number>(
+    model: &Model,
+    layout: &Layout,
+    total: &Total<N>,
+) -> Vec<Vec<Option<N>>> {
     let mut ends = Vec::with_capacity(model.flows.len());
     for (index, flow) in model.flows.iter().enumerate() {
         let mut sums: Vec<Option<N>> = Vec::with_capacity(flow.steps.len());

@@ -6,8 +6,10 @@ use wg_plan::{Diagnostic, Element, Network, Run};
 
 use crate::analysis::analyse_with;
 use crate::answer::Answer;
+use crate::certificate::{Certificate, certify};
 use crate::formats::plan::PlannedLimit;
 use crate::formats::{output_ports, physical, plan};
+use crate::method::Choice;
 use crate::model::{Model, Server, problem};
 use crate::plp::Solver;
 use crate::question::{Question, Refusal};
@@ -54,6 +56,7 @@ struct Plan<'a> {
 #[serde(rename_all = "kebab-case")]
 enum Reply {
     Answer(Box<Answer>),
+    Certificate(Box<Certificate>),
     Refused(Refusal),
     Written(String),
 }
@@ -86,6 +89,17 @@ fn reply(result: Result<Reply, Refusal>) -> String {
     serde_json::to_string(&result.unwrap_or_else(Reply::Refused)).unwrap_or_default()
 }
 
+/// The network and what is asked of it.
+fn asked(source: &str, question: &str) -> Result<(Model, Choice), Refusal> {
+    let question: Question = serde_json::from_str(question).map_err(|error| {
+        let message = format!("it cannot be read: {error}");
+        Refusal::Input(vec![problem(0, "question", &message, "", "this is a bug of the caller")])
+    })?;
+    let model = model(source).map_err(Refusal::Input)?;
+    let choice = question.understood(&model)?;
+    Ok((model, choice))
+}
+
 /// Computes the bounds of a network: `{"answer": …}`, or `{"refused": …}` with `input` or `no-fixed-point`.
 ///
 /// Never panics, whatever the text.
@@ -96,15 +110,21 @@ pub fn bounds_json(source: &str, question: &str) -> String {
 /// As [`bounds_json`], with a solver of linear programmes.
 pub fn bounds_json_with(source: &str, question: &str, solver: Option<&mut Solver<'_>>) -> String {
     let bounded = || {
-        let question: Question = serde_json::from_str(question).map_err(|error| {
-            let message = format!("it cannot be read: {error}");
-            Refusal::Input(vec![problem(0, "question", &message, "", "this is a bug of the caller")])
-        })?;
-        let model = model(source).map_err(Refusal::Input)?;
-        let choice = question.understood(&model)?;
+        let (model, choice) = asked(source, question)?;
         Ok(Reply::Answer(Box::new(analyse_with(&model, choice, solver)?)))
     };
     reply(bounded())
+}
+
+/// Writes the steps of the bounds of a network, for a checker: `{"certificate": …}` or `{"refused": …}`.
+///
+/// Never panics, whatever the text.
+pub fn certificate_json(source: &str, question: &str) -> String {
+    let certified = || {
+        let (model, choice) = asked(source, question)?;
+        Ok(Reply::Certificate(Box::new(certify(&model, choice)?)))
+    };
+    reply(certified())
 }
 
 /// Writes a network in the format `output-ports` or `physical`: `{"written": …}` or `{"refused": …}`.

@@ -8,6 +8,9 @@
 mod analysis;
 mod answer;
 mod api;
+mod certificate;
+mod certificate_places;
+mod certificate_premises;
 mod classes;
 mod conditions;
 pub mod curve;
@@ -36,7 +39,12 @@ mod values;
 
 pub use analysis::{analyse, analyse_with};
 pub use answer::*;
-pub use api::{bounds_json, bounds_json_with, converted_json};
+pub use api::{bounds_json, bounds_json_with, certificate_json, converted_json};
+pub use certificate::{Certificate, NodeStep, Proof, Together, Way, certify};
+pub use certificate_places::{PlacePremise, WaitingPremise};
+pub use certificate_premises::{
+    FlowPremise, Line, Piece, Premises, RegulatorPremise, ServerPremise, StepPremise, TargetPremise,
+};
 pub use method::{Choice, Method};
 pub use plp::Solver;
 pub use programme::Scaled;

@@ -25,43 +25,41 @@ pub(crate) fn analyse<N: Number>(
     choice: Choice,
     total: Option<&Total<N>>,
 ) -> Result<Vec<Vec<Option<N>>>, Vec<usize>> {
-    let alone = choice.method == Method::Sfa && !choice.settings.grouping;
-    if !alone && let Some(cycle) = layout.order.iter().find(|together| together.len() > 1) {
-        return Err(cycle.iter().map(|node| layout.nodes[*node].server).collect());
-    }
-    let mut separated = Separated {
-        layout,
-        choice,
-        values: Values::of(model, layout, choice.settings),
-        services: Vec::new(),
-        delays: total.into_iter().flat_map(|total| &total.bounds).map(|bound| bound.delay.clone()).collect(),
-        shifts: None,
-        known: BTreeMap::new(),
-    };
-    if alone {
-        let own: Total<N> = tfa::analyse(model, layout, choice.settings).map_err(|cycle| cycle.servers)?;
-        separated.shifts = Some(own.shifts);
-    }
-    let Some(shifts) = total.map(|total| &total.shifts).or(separated.shifts.as_ref()) else {
-        return Err(Vec::new());
-    };
-    separated.services =
-        (0..layout.nodes.len()).map(|node| separated.values.service(layout, node, shifts)).collect();
+    let mut separated = Separated::begun(model, layout, choice, total)?;
     let mut ends = Vec::with_capacity(model.flows.len());
     for (index, flow) in model.flows.iter().enumerate() {
-        let mut delays = Vec::with_capacity(flow.targets.len());
-        for target in &flow.targets {
-            let steps = flow.path(target.last);
-            let hops: Vec<usize> = steps.iter().map(|step| layout.first[index] + step).collect();
-            let waits =
-                steps.iter().fold(N::of(&target.wait), |sum, step| sum.plus(&N::of(&flow.steps[*step].wait)));
-            let steady = hops[1..].iter().all(|hop| separated.values.variation(*hop).is_not_positive());
-            let delay = if steady { separated.path_delay(&hops) } else { separated.by_parts(&hops) };
-            delays.push(delay.map(|delay| delay.plus(&waits)));
-        }
-        ends.push(delays);
+        ends.push((0..flow.targets.len()).map(|target| separated.end(model, (index, target))).collect());
     }
     Ok(ends)
+}
+
+/// A flow and its target, the left-over services of the path and the delay.
+pub(crate) type Way<N> = ((usize, usize), Vec<Service<N>>, N);
+
+/// For each target with a bound, if flows are bounded one by one: the left-over service at each server of its path, before
+/// complete reception counts, and its delay.
+///
+/// # Errors
+/// As [`analyse`].
+pub(crate) fn ways<N: Number>(
+    model: &Model,
+    layout: &Layout,
+    choice: Choice,
+    total: Option<&Total<N>>,
+) -> Result<Vec<Way<N>>, Vec<usize>> {
+    let mut separated = Separated::begun(model, layout, choice, total)?;
+    let mut found = Vec::new();
+    for (index, flow) in model.flows.iter().enumerate() {
+        for (position, target) in flow.targets.iter().enumerate() {
+            let of = (index, position);
+            let end = separated.end(model, of);
+            let hops = flow.path(target.last).into_iter().map(|step| layout.first[index] + step);
+            let left: Option<Vec<Service<N>>> =
+                hops.map(|hop| separated.left_over(&BTreeSet::from([hop]))).collect();
+            found.extend(left.zip(end).map(|(left, end)| (of, left, end)));
+        }
+    }
+    Ok(found)
 }
 
 /// The delay of a flow along `hops` with FIFO servers, from shifts by left-over services.
@@ -103,7 +101,53 @@ struct Separated<'a, N> {
     known: BTreeMap<Vec<usize>, Option<Arrival<N>>>,
 }
 
-impl<N: Number> Separated<'_, N> {
+impl<'a, N: Number> Separated<'a, N> {
+    fn begun(
+        model: &Model,
+        layout: &'a Layout,
+        choice: Choice,
+        total: Option<&Total<N>>,
+    ) -> Result<Self, Vec<usize>> {
+        let alone = choice.method == Method::Sfa && !choice.settings.grouping;
+        if !alone && let Some(cycle) = layout.order.iter().find(|together| together.len() > 1) {
+            return Err(cycle.iter().map(|node| layout.nodes[*node].server).collect());
+        }
+        let delays = total.into_iter().flat_map(|total| &total.bounds).map(|bound| bound.delay.clone());
+        let mut separated = Self {
+            layout,
+            choice,
+            values: Values::of(model, layout, choice.settings),
+            services: Vec::new(),
+            delays: delays.collect(),
+            shifts: None,
+            known: BTreeMap::new(),
+        };
+        if alone {
+            let own: Total<N> =
+                tfa::analyse(model, layout, choice.settings).map_err(|cycle| cycle.servers)?;
+            separated.shifts = Some(own.shifts);
+        }
+        let Some(shifts) = total.map(|total| &total.shifts).or(separated.shifts.as_ref()) else {
+            return Err(Vec::new());
+        };
+        let services = (0..layout.nodes.len()).map(|node| separated.values.service(layout, node, shifts));
+        separated.services = services.collect();
+        Ok(separated)
+    }
+
+    /// The delay to a target of a flow.
+    fn end(&mut self, model: &Model, (index, target): (usize, usize)) -> Option<N> {
+        let flow = &model.flows[index];
+        let target = &flow.targets[target];
+        let steps = flow.path(target.last);
+        let hops: Vec<usize> = steps.iter().map(|step| self.layout.first[index] + step).collect();
+        let waits =
+            steps.iter().fold(N::of(&target.wait), |sum, step| sum.plus(&N::of(&flow.steps[*step].wait)));
+        let steady = hops[1..].iter().all(|hop| self.values.variation(*hop).is_not_positive());
+        let delay = if steady { self.path_delay(&hops) } else { self.by_parts(&hops) };
+        delay.map(|delay| delay.plus(&waits))
+    }
+
     /// The delay of a flow along its hops.
     fn path_delay(&mut self, hops: &[usize]) -> Option<N> {
         let source = self.values.source(self.layout, *hops.first()?).delayed(self.values.variation(hops[0]));

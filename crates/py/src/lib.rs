@@ -46,9 +46,9 @@ mod _native {
 
     #[pymodule_export]
     use super::{
-        NativeError, bound_network, compare_captures, compile_plan, convert_network, count_stages,
-        label_table, language, observe_captures, process_run, read_quantity, replay_run, retrack,
-        simulate_offsets, simulate_run, store_beside, stream_identities, take_captures, track_part,
+        NativeError, bound_network, certify_network, compare_captures, compile_plan, convert_network,
+        count_stages, label_table, language, observe_captures, process_run, read_quantity, replay_run,
+        retrack, simulate_offsets, simulate_run, store_beside, stream_identities, take_captures, track_part,
         tsn_commands, version,
     };
     #[pymodule_export]
@@ -157,6 +157,14 @@ fn bound_network(
         let reply = wg_bound::bounds_json_with(&source, &question, Some(&mut call));
         raised.map_or(Ok(reply), Err)
     })
+}
+
+/// Writes the steps of the bounds of a network for a checker that shares no code with the analyses.
+///
+/// `source` and `question` are those of `bound_network`. Returns JSON: `{"certificate": …}`, or `{"refused": …}`.
+#[pyfunction]
+fn certify_network(py: Python<'_>, source: String, question: String) -> PyResult<String> {
+    interruptible(py, move |_| Ok(wg_bound::certificate_json(&source, &question)))
 }
 
 /// Interval at which a long computation checks for signals.

@@ -27,6 +27,7 @@ __all__ = [
     "bound_by",
     "convert",
     "decoded",
+    "refuse",
     "total_flow",
 ]
 
@@ -163,7 +164,7 @@ def bound_by(
     solve = solved if method == "plp" else None
     reply: dict[str, Any] = json.loads(bound_network(source.as_json, json.dumps(question), solve))
     if "answer" not in reply:
-        _refuse(source, reply["refused"])
+        refuse(source, reply["refused"])
     found = reply["answer"]
     return decoded({**found, "notes": [*found["notes"], *source.notes]}, loses=source.loses)
 
@@ -192,11 +193,13 @@ def convert(source: Source, place: Path) -> None:
     formats = {".json": "output-ports", ".xml": "physical"}
     reply = json.loads(convert_network(source.as_json, formats.get(place.suffix, place.suffix)))
     if "written" not in reply:
-        _refuse(source, reply["refused"])
+        refuse(source, reply["refused"])
     write_whole(place, reply["written"].encode())
 
 
-def _refuse(source: Source, refused: Mapping[str, Any]) -> NoReturn:
+def refuse(source: Source, refused: Mapping[str, Any]) -> NoReturn:
+    """Raises `TestError` or `NoAnswerError` for a refusal of the native side."""
+
     def diagnostic(said: Mapping[str, Any]) -> Diagnostic:
         line = said["line"] or source.lines(said["element"])
         return Diagnostic(**{**said, "file": source.file, "line": line})

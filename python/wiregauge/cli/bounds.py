@@ -131,6 +131,15 @@ def bounds(
             show_default=False,
         ),
     ] = None,
+    certificate: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="OUT",
+            help="Write a proof of the bounds as well (JSON): premises and every step in fractions, which `verify OUT` "
+            "checks without the code of the analyses.",
+            show_default=False,
+        ),
+    ] = None,
     against: Annotated[
         list[Path] | None,
         typer.Option(
@@ -214,6 +223,8 @@ def bounds(
     with _refusals():
         found = _bounded(file, run, method.value, question, deadlines=advise or sensitive)
         _write(file, found, write, results)
+        if certificate is not None:
+            _certify(file, found, certificate)
         laid = _laid(found, against or [], run)
         shown = _worst_run(found)
         worst = None
@@ -313,6 +324,16 @@ def _write(file: Path, found: list[Bounded], write: Path | None, results: Path |
                 calculus.write_results(one.answer, one.source, place)
         except OSError as error:
             fail(f"{option} {place}: {error.strerror}", NO_ENVIRONMENT)
+
+
+def _certify(file: Path, found: list[Bounded], place: Path) -> None:
+    from wiregauge.bounds.certifying import write_certificate
+
+    one = _one_network(file, found, "--certificate")
+    try:
+        write_certificate(one.answer, one.source, file.read_bytes(), place)
+    except OSError as error:
+        fail(f"--certificate {place}: {error.strerror}", NO_ENVIRONMENT)
 
 
 def _laid(found: list[Bounded], places: list[Path], run: int | None) -> list[Laid]:

@@ -106,8 +106,8 @@ COMMANDS: Final = {
     "verify": Entry(
         _JUDGE,
         "verifying:verify",
-        "Compare every file of a run directory with its hash; exit code 4 names what is damaged, missing or "
-        "foreign.",
+        "Compare every file of a run directory with its hash (exit code 4 names what is damaged, missing or "
+        "foreign), or check a certificate of bounds.",
     ),
     "replay": Entry(
         _JUDGE,
