@@ -6,7 +6,7 @@ from pathlib import Path
 
 import synthetic
 from wiregauge.records import RunDirectory
-from wiregauge.records.live import FlowNow, RunNow
+from wiregauge.records.live import ClockNow, FlowNow, PortNow, RunNow
 from wiregauge.records.lock import Lock
 from wiregauge.runner.live.state import LiveState
 
@@ -28,7 +28,14 @@ class Going:
         self._begun = False
         self._is_held = True
 
-    def second(self, greatest_ns: float | None = 5e5, lost: int = 0, share: float = 0.25) -> None:
+    def second(
+        self,
+        greatest_ns: float | None = 5e5,
+        lost: int = 0,
+        share: float = 0.25,
+        ports: tuple[PortNow, ...] | None = None,
+        clocks: tuple[ClockNow, ...] = (),
+    ) -> None:
         """One second of the run passes."""
         if not self._begun:
             self._begun = True
@@ -41,7 +48,7 @@ class Going:
             10, "mac", "sensor", "latency", 1000 * self.seconds, 999 * self.seconds, lost, 0, 999.0, 999, 1e5, 2e5,
             1.1e5, greatest_ns, 1200,
         )  # fmt: skip
-        self.state.run_measured(RunNow(0, 0, float(self.seconds), (flow,), 0, 0))
+        self.state.run_measured(RunNow(0, 0, float(self.seconds), (flow,), 0, 0, ports, clocks))
         self.state.run_progressed(0, share)
 
     def release(self) -> None:

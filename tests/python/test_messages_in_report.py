@@ -111,6 +111,37 @@ def test_a_window_is_that_of_the_server_and_the_whole_run_that_of_the_records(
     assert sum(int(row["lost"]) for row in columns) == MESSAGES - seen > 0
 
 
+SIZES = {"ns": 1.0, "µs": 1e3, "ms": 1e6, "s": 1e9}
+
+
+@DRAWN
+@pytest.mark.parametrize("window", ["&t=0.5,1.5", "&t=0.5,0.6", ""])
+def test_percentiles_of_a_window_are_those_of_the_server(page: Page, folder: Path, window: str) -> None:
+    view = f"run=1&f=10,20&m=latency{window}"
+    with client_of(folder) as client:
+        theirs = client.get(f"/run/{key_of(client, 'one')}/distribution?{view}").json()
+    _opened(page, folder, view)
+    fold = page.locator("#messages details", has_text="Percentiles of the window")
+    fold.locator("summary").click()
+    fold.locator("td").first.wait_for()
+    heads = [cell.strip() for cell in fold.locator("th").all_inner_texts()]
+    rows = [row.locator("td").all_inner_texts() for row in fold.locator("tbody tr").all()]
+    assert len(rows) == len(theirs["flows"]) == 2
+    for row, of in zip(rows, theirs["flows"].values(), strict=True):
+        ours = dict(zip(heads, row, strict=True))
+        said = {"least": of["least"], "greatest": of["greatest"], "mean": of["mean"][0]}
+        said |= {name: value for name, (value, _, _) in of["percentiles"].items()}
+        for name in ("n", "lost", "unknown"):
+            assert int(ours[name].replace("\u00a0", "")) == of[name]
+        for name in heads[4:]:
+            number, unit = ours[name].split(" ")
+            assert float(number) * SIZES[unit] == pytest.approx(said.pop(name), rel=1e-3)
+        assert said == {}
+    note = fold.locator("p.note").first.inner_text()
+    assert f"all {sum(of['n'] for of in theirs['flows'].values())} values" in note
+    assert "Intervals are not here" in note
+
+
 @DRAWN
 def test_pictures_stories_and_runs(page: Page, folder: Path, tmp_path: Path) -> None:
     _opened(page, folder, "f=10")

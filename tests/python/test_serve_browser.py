@@ -17,7 +17,7 @@ from playwright.sync_api import ConsoleMessage, Page, Request, Response, expect,
 from going import Going
 from test_serve import TEST
 from wiregauge.records import read_notes
-from wiregauge.records.live import STOP
+from wiregauge.records.live import STOP, ClockNow, PortNow
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 PATIENCE_MS = 90_000
@@ -249,6 +249,8 @@ def test_a_run_is_watched_and_stopped(walk: Walk) -> None:
         expect(page.locator("#told li")).to_have_text("alarm at 2 s: <i>flow 10</i>")
         expect(page.locator("svg.network .loses")).to_have_attribute("data-node", "sensor")
         assert page.locator("#flows svg.course rect").count() == 3
+        expect(page.locator("#nostays")).to_be_visible()
+        expect(page.locator("#clockpart")).to_be_hidden()
         page.locator("summary", has_text="Stop it").focus()
         page.keyboard.press("Enter")
         page.get_by_role("button", name="Yes, stop it now").click()
@@ -257,6 +259,67 @@ def test_a_run_is_watched_and_stopped(walk: Walk) -> None:
         expect(page.get_by_text("Stop it", exact=True)).to_be_hidden()
         going.end("interrupted")
         expect(page.get_by_text("interrupted").first).to_be_visible()
+    finally:
+        going.release()
+        shutil.rmtree(going.directory.root)
+
+
+def test_queues_and_clocks_are_shown_where_they_are_known(walk: Walk) -> None:
+    going = Going(walk.folder / "clocked")
+    try:
+        ports = (PortNow("sw1", 2, 990, 4_200_000, 17),)
+        clocks = (
+            ClockNow("mac", "AS6802", "SYNC", True, 100.0, 4.0),
+            ClockNow("sw1", "AS6802", "STABLE", True, -150.0, 4.0),
+            ClockNow("sensor", "AS6802", "INTEGRATE", False, None, 4.0),
+        )
+        going.second(ports=ports, clocks=clocks)
+        walk.page.goto(walk.base)
+        walk.page.get_by_role("link", name="clocked", exact=True).click()
+        rows = walk.page.locator("#clocks tbody tr")
+        expect(rows).to_have_text(
+            [re.compile("mac.*SYNC.*100 ns"), re.compile("sw1"), re.compile("sensor.*INTEGRATE")]
+        )
+        expect(rows.nth(2).locator(".bad")).to_have_text("INTEGRATE")
+        expect(walk.page.locator("#spread")).to_have_text("The 2 synchronised ones are at most 250 ns apart.")
+        expect(walk.page.locator("svg.network .loose")).to_have_attribute("data-node", "sensor")
+        expect(walk.page.locator("#stays")).to_be_visible()
+        walk.page.locator("summary", has_text="The links as a table").click()
+        (behind,) = (row for row in walk.page.locator("#links tbody tr").all_inner_texts() if "17" in row)
+        assert "sensor" in behind
+        assert "4.2 ms" in behind
+    finally:
+        going.release()
+        shutil.rmtree(going.directory.root)
+
+
+def test_a_page_that_stays_open_does_not_grow(walk: Walk) -> None:
+    """Two hundred seconds in as many looks, one after the other."""
+    going = Going(walk.folder / "open")
+    page = walk.page
+    try:
+        page.add_init_script(
+            "const later = setTimeout; setTimeout = (f, ms) => later(f, ms === 1000 ? 0 : ms);"
+        )
+        looks: list[str] = []
+        page.on("response", lambda answer: looks.append(answer.url) if answer.url.endswith("/live") else None)
+        session = page.context.new_cdp_session(page)
+        session.send("Performance.enable")
+        going.second()
+        page.goto(walk.base)
+        page.get_by_role("link", name="open", exact=True).click()
+        nodes = []
+        for most in (40, 240):
+            while len(looks) < most:
+                going.state.told(f"alarm {len(looks)}")
+                going.second(greatest_ns=1e6 + len(looks))
+                page.wait_for_timeout(20)
+            session.send("HeapProfiler.collectGarbage")
+            found = session.send("Performance.getMetrics")["metrics"]
+            nodes.append(next(one["value"] for one in found if one["name"] == "Nodes"))
+        before, after = nodes
+        # Alarms and the course of a flow have their bounds by then.
+        assert after < before + 600
     finally:
         going.release()
         shutil.rmtree(going.directory.root)

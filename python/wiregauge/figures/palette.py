@@ -35,13 +35,17 @@ def protocol_order(protocol: str) -> int:
     return PROTOCOLS.index(protocol) if protocol in PROTOCOLS else len(PROTOCOLS)
 
 
+SHADED = 5
+"""Flows from which on those of a protocol have its shades."""
+
+
 def variety(protocol: str, flow_position: int, flows: int = 1) -> Style:
     """The style of a protocol (hue) and flow (tone, dash, marker): the same in every figure of a report.
 
-    With more than four flows the tones are the six shades of the hue, so that twelve flows differ.
+    With five flows or more the tones are the six shades of the hue, so that twelve flows differ.
     """
     tones: tuple[str, ...] = _COLOURS[protocol_order(protocol)]
-    if flows > 4:
+    if flows >= SHADED:
         tones = tuple(shade(protocol, place).colour for place in range(len(_SHADES)))
     return Style(
         tones[flow_position % len(tones)],
@@ -53,6 +57,13 @@ def variety(protocol: str, flow_position: int, flows: int = 1) -> Style:
 def dash_of(position: int) -> Dash:
     """The dash of one of several lines of the same colour."""
     return _DASHES[position % len(_DASHES)]
+
+
+def apart(position: int) -> Style:
+    """The style of one of several flows of one protocol whose colours alone tell them apart: twelve before any comes
+    again."""
+    hue, tone = position % len(_COLOURS), position // len(_COLOURS) % 2
+    return Style(_COLOURS[hue][tone], marker=_MARKERS[position % len(_MARKERS)])
 
 
 def side(position: int) -> Style:

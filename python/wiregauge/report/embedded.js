@@ -41,10 +41,11 @@ const drawEmbedded = (about, block) => {
     while (low < high) { const middle = (low + high) >> 1; if (at[middle] < instant) low = middle + 1; else high = middle; }
     return low;
   };
+  const partOf = (at, window) => window ? [placeOf(at, window[0]), placeOf(at, window[1])] : [0, at.length];
   // A window in columns of equal time, each exact; few elements are a column each. As the store of a run has them.
   const columnsOf = ({ at, fate, value, has }, window, most) => {
     const found = Object.fromEntries(Object.keys(about.heads).map((name) => [name, []]));
-    const first = window ? placeOf(at, window[0]) : 0, past = window ? placeOf(at, window[1]) : at.length;
+    const [first, past] = partOf(at, window);
     const begin = window ? window[0] : at[0], end = window ? window[1] : at[at.length - 1] + 1 / PS;
     const single = past - first <= 2 * most;
     let last = -1, here = -1;
@@ -83,6 +84,41 @@ const drawEmbedded = (about, block) => {
       if (one) found[key] = columnsOf(one, t, most);
     }
     return { measure, flows: found, note: noteOf(measure, Object.values(found), run.flows.length) };
+  };
+
+  // -- the distribution of a window, as `distributions.py` of the server has it, without intervals -----------------------
+  const spreadOf = ({ at, fate, value, has }, t) => {
+    const [first, past] = partOf(at, t), values = [], gone = [0, 0, 0];
+    for (let k = first; k < past; k++) { if (has[k]) values.push(value[k]); gone[fate[k]]++; }
+    values.sort((a, b) => a - b);
+    return { values, lost: gone[1], unknown: gone[2] };
+  };
+  const curveOf = ({ values, lost, unknown }, edges) => {
+    const { ranks, greatest, percentiles } = about.window, n = values.length, chosen = new Set([1]);
+    for (let k = 0; k < ranks; k++) chosen.add(n + 1 - Math.round(n ** (k / (ranks - 1))));
+    for (let rank = Math.max(1, n - greatest + 1); rank <= n; rank++) chosen.add(rank);
+    const drawn = [...chosen].sort((a, b) => a - b), counts = edges.slice(1).map(() => 0), low = edges[0], width = edges[1] - low;
+    for (const one of values) counts[Math.min(Math.floor((one - low) / width), counts.length - 1)]++;
+    return {
+      n, lost, unknown, counts, least: values[0], greatest: values[n - 1],
+      mean: [values.reduce((sum, one) => sum + one, 0) / n, null],
+      percentiles: Object.fromEntries(percentiles.filter(([, , , needed]) => n >= needed).map(([name, part, of]) => [name, [values[Math.ceil(part * n / of) - 1]]])),
+      above: drawn.map((rank) => (n - rank + 0.5) / n), value: drawn.map((rank) => values[rank - 1]),
+    };
+  };
+  const distribution = ({ about: run, measure, flows, t }) => {
+    const { words, fewest_bins: fewest, most_bins: most } = about.window, spreads = {};
+    for (const key of flows) {
+      const one = seriesOf(run.run, key, measure), spread = one && spreadOf(one, t);
+      if (spread?.values.length) spreads[key] = spread;
+    }
+    const all = Object.values(spreads).map((one) => one.values), count = all.reduce((sum, one) => sum + one.length, 0);
+    if (!count) return { measure, flows: {}, note: words.nothing };
+    const least = Math.min(...all.map((one) => one[0])), greatest = Math.max(...all.map((one) => one.at(-1)));
+    const bins = Math.floor(Math.min(Math.max(2 * Math.cbrt(Math.max(...all.map((one) => one.length))), fewest), most));
+    const wide = (greatest > least ? greatest - least : 1) / bins, edges = Array.from({ length: bins + 1 }, (_, k) => least + k * wide);
+    const note = fill(words.all, { values: `${count} value${count === 1 ? "" : "s"}` }) + words.no_intervals + words.unsupported;
+    return { measure, edges, note, flows: Object.fromEntries(Object.entries(spreads).map(([key, one]) => [key, curveOf(one, edges)])) };
   };
 
   // -- files --------------------------------------------------------------------------------------------------
@@ -201,6 +237,7 @@ const drawEmbedded = (about, block) => {
       changed: (told) => addEventListener("popstate", told),
     },
     columns: async (asked) => columns(asked),
+    distribution: async (asked) => distribution(asked),
     story: async (asked) => story(asked),
     save,
   });

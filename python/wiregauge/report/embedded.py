@@ -19,24 +19,29 @@ from numpy.typing import NDArray
 
 from wiregauge.figures.traces import COURSES_WORDS
 from wiregauge.measures import DEFINITIONS, Judgement
+from wiregauge.measures.definitions import QUANTILES
 from wiregauge.measures.explaining import Explanation
 from wiregauge.measures.extremes import Courses, Values, measures_of
 from wiregauge.measures.extremes.building import RESIDENCE
 from wiregauge.measures.large import is_large
 from wiregauge.measures.metrics.flow_plan import FlowPlan, RunPlan
 from wiregauge.measures.metrics.judgement import RunResult
+from wiregauge.measures.metrics.percentiles import needed_for
 from wiregauge.measures.metrics.recorded import Recorded, open_recorded
 from wiregauge.records import read_notes
 from wiregauge.report.zoom import (
     COLUMN_HEADS,
     NOTE_WORDS,
     PICTURE_COLUMNS,
+    WINDOW_CURVE,
+    WINDOW_WORDS,
     described,
     flow_key,
     notes_on,
     slowest,
     story_content,
 )
+from wiregauge.stats.quantiles import exact
 
 __all__ = ["MOST_MESSAGES", "Embedded", "embedded"]
 
@@ -106,6 +111,11 @@ def embedded(judgement: Judgement, explanation: Explanation, render: Render) -> 
         "words": {**COURSES_WORDS, **NOTE_WORDS},
         "heads": COLUMN_HEADS,
         "columns": PICTURE_COLUMNS,
+        "window": {
+            "words": WINDOW_WORDS,
+            "percentiles": [_percentile(name) for name in QUANTILES],
+            **WINDOW_CURVE,
+        },
     }
     used = {name for one in series for name in one.measures}
     return Embedded(
@@ -115,6 +125,12 @@ def embedded(judgement: Judgement, explanation: Explanation, render: Render) -> 
         max(len(run.plan.flows) for run in results),
         tuple(one.title for name, one in DEFINITIONS.items() if name in used),
     )
+
+
+def _percentile(name: str) -> tuple[str, int, int, int]:
+    """Its name, its share as numerator and denominator, and how many values it needs."""
+    share = exact(QUANTILES[name])
+    return name, share.numerator, share.denominator, needed_for(QUANTILES[name])
 
 
 def _described(result: RunResult, measures: Collection[str]) -> Mapping[str, Any]:

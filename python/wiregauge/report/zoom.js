@@ -213,7 +213,7 @@ const drawMessages = (source) => {
       const x = (at) => plot.valToPos(at, "x", true), y = (value) => plot.valToPos(value, "y", true);
       const bottom = plot.bbox.top + plot.bbox.height;
       this.shown.forEach(([key, one]) => {
-        const colour = flows.get(key).colour, shape = SHAPES[view.flows.indexOf(key) % SHAPES.length];
+        const colour = flows.get(key).colour, shape = shapeOf(key);
         ctx.fillStyle = ctx.strokeStyle = shade(colour);
         for (let k = 0; k < one.n.length; k++) {
           if (!one.n[k]) continue;
@@ -232,15 +232,21 @@ const drawMessages = (source) => {
       });
       ctx.font = `${11 * ratio}px system-ui, sans-serif`;
       ctx.textAlign = "center";
+      // Marks that would lie upon each other share their numbers.
+      const groups = [];
       (this.slowest || []).forEach((one, place) => {
         const at = x(one.at), top = y(one.value);
-        ctx.strokeStyle = ctx.fillStyle = style("--ink");
+        const near = groups.find((group) => Math.abs(group.at - at) < 18 * ratio && Math.abs(group.top - top) < 10 * ratio);
+        if (near) { near.places.push(place); near.right = Math.max(near.right, at); } else groups.push({ at, top, right: at, places: [place] });
+        ctx.strokeStyle = style("--ink");
         ctx.lineWidth = (place === this.marked ? 2.4 : 1.2) * ratio;
         ctx.beginPath();
         ctx.arc(at, top, 6 * ratio, 0, 7);
         ctx.stroke();
-        ctx.fillText(place + 1, at + 11 * ratio, top + 4 * ratio);
       });
+      ctx.fillStyle = style("--ink");
+      ctx.textAlign = "left";
+      groups.forEach(({ right, top, places }) => ctx.fillText(places.map((place) => place + 1).join(", "), right + 8 * ratio, top + 4 * ratio));
       (about.notes || []).forEach((note) => {
         if (note.at === null || (note.flow && !view.flows.includes(note.flow))) return;
         const at = x(note.at);
@@ -264,7 +270,7 @@ const drawMessages = (source) => {
       this.slowest = all.filter((one) => one.value !== null).sort((a, b) => b.value - a.value || a.at - b.at).slice(0, WORST);
       this.marked = Math.min(this.marked, this.slowest.length - 1);
       this.worst.replaceChildren(this.slowest.length ? "Greatest in view:" : "", ...this.slowest.map((one, place) => make("button", {
-        type: "button", textContent: `${place + 1}: ${time(one.value)}, flow ${flows.get(one.key).label.split(":")[0]}, at ${instant(one.at, seen()[1] - seen()[0])}`,
+        type: "button", textContent: `${place + 1}: ${time(one.value)}, flow ${flows.get(one.key).label}, at ${instant(one.at, seen()[1] - seen()[0])}`,
         onclick: () => tell({ flow: one.key, measure: this.measure, at: one.at }),
       })));
       this.plot?.redraw(false);
@@ -393,7 +399,7 @@ const drawMessages = (source) => {
     }
 
     tabulate(drawn) {
-      const names = ["p1", "p50", "p90", "p99", "p99.9", "p99.99"].filter((name) => drawn.some(([, one]) => one.percentiles[name]));
+      const names = drawn.map(([, one]) => Object.keys(one.percentiles)).reduce((most, one) => one.length > most.length ? one : most, []);
       const cell = (value, low, high) => value === undefined ? "–" : `${time(value)}${low === undefined ? "" : ` [${low === null ? "–" : time(low)}, ${high === null ? "–" : time(high)}]`}`;
       const rows = drawn.map(([key, one]) => [flows.get(key).label, spanned(one.n), spanned(one.lost), spanned(one.unknown), time(one.least), ...names.map((name) => cell(...(one.percentiles[name] || []))), time(one.greatest), one.mean[1] === null ? time(one.mean[0]) : `${time(one.mean[0])} ± ${time(one.mean[1])}`]);
       const heads = ["flow", "n", "lost", "unknown", "least", ...names, "greatest", "mean"];
@@ -442,6 +448,16 @@ const drawMessages = (source) => {
     ctx.fill();
   };
 
+  // The colour of a flow and the mark of its single messages.
+  const sampleOf = (flow) => {
+    const sample = make("canvas", { class: "sample", width: 28, height: 28 }), ctx = sample.getContext("2d");
+    sample.setAttribute("aria-hidden", "true");
+    ctx.fillStyle = shade(flow.colour);
+    dot(ctx, shapeOf(flow.key), 14, 14, 9);
+    return sample;
+  };
+  const shapeOf = (key) => SHAPES[Math.max(view.flows.indexOf(key), 0) % SHAPES.length];
+
   // -- the whole page -----------------------------------------------------------------------------------------
   const place = document.getElementById("panels");
   const toggled = (list, name, most) => {
@@ -461,8 +477,7 @@ const drawMessages = (source) => {
     const listed = about.flows.filter((flow) => view.flows.includes(flow.key) || (words && flow.label.toLowerCase().includes(words)) || (!words && about.flows.length <= 60)).slice(0, 80);
     chosen.querySelectorAll("button").forEach((button) => button.remove());
     chosen.append(...listed.map((flow) => {
-      const sample = make("i");
-      sample.style.background = flow.colour;
+      const sample = sampleOf(flow);
       const button = make("button", { type: "button", onclick: () => move({ flows: toggled(view.flows, flow.key, about.most) }) }, sample, flow.label);
       button.setAttribute("aria-pressed", String(view.flows.includes(flow.key)));
       return button;

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from wiregauge.figures.model import Style
-from wiregauge.figures.palette import variety
+from wiregauge.figures.palette import SHADED, apart, variety
 from wiregauge.figures.traces import courses_note
 from wiregauge.measures.definitions import DEFINITIONS
 from wiregauge.measures.explaining.sentences import FOREIGN, took_text
@@ -21,6 +22,8 @@ __all__ = [
     "NOTE_WORDS",
     "PICTURE_COLUMNS",
     "USUAL_DRAWN",
+    "WINDOW_CURVE",
+    "WINDOW_WORDS",
     "described",
     "flow_key",
     "notes_on",
@@ -50,6 +53,16 @@ COLUMN_HEADS: Final[Mapping[str, str]] = {
     "greatest_at": "greatest_at_s",
 }
 """Columns of a view as a CSV file: their names there."""
+WINDOW_CURVE: Final[Mapping[str, int]] = {"ranks": 240, "greatest": 20, "fewest_bins": 20, "most_bins": 200}
+"""The distribution of a window: ranks that its curve has, and the greatest values, each of which is in it; bins of its
+density, by Rice's rule."""
+WINDOW_WORDS: Final[Mapping[str, str]] = {
+    "nothing": "No message of these flows has a value in the window.",
+    "all": "From all {values} of the window.",
+    "intervals": " Intervals are 95 % each, of chance; the errors of clocks and timestamps are in the report.",
+    "no_intervals": " Intervals are not here: wiregauge serve has those of a window, this report those of the run.",
+    "unsupported": " A percentile that n does not support is left out.",
+}
 NOTE_WORDS: Final[Mapping[str, str]] = {
     "messages": "messages",
     "residence": "passages through switches",
@@ -71,13 +84,18 @@ def slowest(flows: Sequence[FlowPlan], greatest: Callable[[FlowPlan], float]) ->
 
 
 def styles_of(run: RunPlan) -> dict[str, Style]:
-    """The style of each flow, as figures of the report have it."""
-    seen: dict[str, int] = {}
+    """The style of each flow: as figures of the report have it, or where all are of one protocol a hue for each."""
+    seen: Counter[str] = Counter()
+    count = Counter(flow.protocol for flow in run.flows)
     found = {}
     for flow in run.flows:
-        place = seen.setdefault(flow.protocol, 0)
+        place, many = seen[flow.protocol], max(count.values())
         seen[flow.protocol] += 1
-        found[flow_key(flow)] = variety(flow.protocol, place, len(run.flows))
+        found[flow_key(flow)] = (
+            apart(place)
+            if len(count) == 1
+            else variety(flow.protocol, place, flows=len(run.flows) if many < 3 else SHADED)
+        )
     return found
 
 

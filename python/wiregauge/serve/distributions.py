@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from starlette.requests import Request
 from starlette.responses import Response
 
+from wiregauge.measures.definitions import QUANTILES
 from wiregauge.measures.definitions.units import count_of
 from wiregauge.measures.extremes import HopShare, hop_shares
 from wiregauge.measures.metrics.summarise import summarise
-from wiregauge.report.zoom import flow_key
+from wiregauge.report.zoom import WINDOW_CURVE, WINDOW_WORDS, flow_key
 from wiregauge.serve.index import Listed
 from wiregauge.serve.opened import Opened
 from wiregauge.serve.views import View, view_of
@@ -25,13 +26,6 @@ MOST_VALUES: Final = 2_000_000
 """Values that an answer is computed from; more take seconds to read."""
 MOST_PASSAGES: Final = 20_000_000
 """Passages of a run through switches of which those of a window are looked up."""
-_RANKS: Final = 240
-_GREATEST: Final = 20
-"""Greatest values, each of which is in the curve."""
-_FEWEST_BINS: Final = 20
-_MOST_BINS: Final = 200
-_PERCENTILES: Final = ("p1", "p50", "p90", "p99", "p99.9", "p99.99")
-
 Floats = NDArray[np.float64]
 
 
@@ -59,13 +53,11 @@ def _of_view(opened: Opened, view: View) -> Mapping[str, Any]:
     if not filled:
         return {
             "measure": measure,
-            "note": "No message of these flows has a value in the window.",
+            "note": WINDOW_WORDS["nothing"],
             "flows": {},
         }
-    note = (
-        f"From all {count_of(count, 'value')} of the window. Intervals are 95 % each, of chance; the errors of clocks "
-        "and timestamps are in the report. A percentile that n does not support is left out."
-    )
+    said = WINDOW_WORDS["all"].format(values=count_of(count, "value"))
+    note = said + WINDOW_WORDS["intervals"] + WINDOW_WORDS["unsupported"]
     edges = _edges(list(filled.values()))
     return {
         "measure": measure,
@@ -107,7 +99,7 @@ def _of_flow(measure: str, values: Floats, edges: Floats) -> Mapping[str, Any]:
         "mean": [summary.mean, None if half is None else half],
         "percentiles": {
             name: [one.value, one.low, one.high]
-            for name in _PERCENTILES
+            for name in QUANTILES
             if (one := summary.percentiles.get(name)) is not None and one.value is not None
         },
         "above": ((len(values) - ranks + 0.5) / len(values)).tolist(),
@@ -119,11 +111,15 @@ def _of_flow(measure: str, values: Floats, edges: Floats) -> Mapping[str, Any]:
 def _edges(values: Sequence[Floats]) -> Floats:
     """The edges of the bins of all flows, as many as Rice's rule gives the flow with the most values."""
     least, greatest = min(float(of.min()) for of in values), max(float(of.max()) for of in values)
-    bins = int(np.clip(2 * np.cbrt(max(map(len, values))), _FEWEST_BINS, _MOST_BINS))
+    bins = int(
+        np.clip(2 * np.cbrt(max(map(len, values))), WINDOW_CURVE["fewest_bins"], WINDOW_CURVE["most_bins"])
+    )
     return np.linspace(least, greatest if greatest > least else least + 1.0, bins + 1)
 
 
 def _ranks(n: int) -> NDArray[np.int64]:
     """Ranks to draw, from 1: spaced evenly in the logarithm of how many values are above, and each of the greatest."""
-    above = np.unique(np.round(np.geomspace(1, n, _RANKS)).astype(np.int64))
-    return np.unique(np.concatenate([n + 1 - above, np.arange(max(1, n - _GREATEST + 1), n + 1), [1]]))
+    above = np.unique(np.round(np.geomspace(1, n, WINDOW_CURVE["ranks"])).astype(np.int64))
+    return np.unique(
+        np.concatenate([n + 1 - above, np.arange(max(1, n - WINDOW_CURVE["greatest"] + 1), n + 1), [1]])
+    )
