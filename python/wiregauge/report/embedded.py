@@ -11,6 +11,7 @@ import json
 import zlib
 from base64 import b64encode
 from collections.abc import Callable, Collection, Iterator, Mapping
+from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
@@ -41,7 +42,6 @@ from wiregauge.report.zoom import (
     slowest,
     story_content,
 )
-from wiregauge.stats.quantiles import exact
 
 __all__ = ["MOST_MESSAGES", "Embedded", "embedded"]
 
@@ -129,7 +129,7 @@ def embedded(judgement: Judgement, explanation: Explanation, render: Render) -> 
 
 def _percentile(name: str) -> tuple[str, int, int, int]:
     """Its name, its share as numerator and denominator, and how many values it needs."""
-    share = exact(QUANTILES[name])
+    share = Fraction(str(QUANTILES[name]))
     return name, share.numerator, share.denominator, needed_for(QUANTILES[name])
 
 
