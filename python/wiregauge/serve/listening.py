@@ -18,7 +18,7 @@ class PortTakenError(Exception):
 
 def bound(port: int) -> socket.socket:
     """A socket that listens at a port of loopback; 0: any that is free. Raises PortTakenError."""
-    # With the protocol named, asyncio sets TCP_NODELAY: otherwise the second part of an answer waits 40 ms for the browser.
+    # With the protocol named, asyncio sets TCP_NODELAY: otherwise the second part of an answer waits for 40 ms.
     made = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
