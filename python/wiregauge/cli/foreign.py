@@ -45,6 +45,7 @@ def import_measurement(path: Path, out: Path, agree_ns: float | None, *, as_json
 @contextlib.contextmanager
 def run_directories(places: Sequence[Path]) -> Iterator[dict[Path, Path]]:
     """The run directory of each place: itself, or for a file one that is made of it and lasts as long as the block."""
+    from wiregauge.files import is_file
     from wiregauge.reflectors import is_of_session
 
     names = [place.name for place in places]
@@ -52,7 +53,7 @@ def run_directories(places: Sequence[Path]) -> Iterator[dict[Path, Path]]:
         found = {}
         for place in places:
             found[place] = place
-            if place.is_file() or is_of_session(place):
+            if is_file(place) or is_of_session(place):
                 name = (
                     place.name
                     if names.count(place.name) == 1

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from wiregauge.cli.shared import AsJson
+from wiregauge.files import is_file
 from wiregauge.terminal import BAD_INPUT, INCOMPLETE, fail, put
 
 
@@ -34,7 +35,7 @@ def verify(
     """Of a certificate every step is computed again in fractions: exit code 1 names a step that does not hold, 4 what
     was not checked.
     """
-    if place.is_file():
+    if is_file(place):
         _certificate(place, network, as_json=as_json)
         return
     if network is not None:

@@ -5,7 +5,15 @@ printed safely.
 from wiregauge.files.indented import indented
 from wiregauge.files.nearest import nearest
 from wiregauge.files.printable import printable, printable_content, printable_lines
-from wiregauge.files.regular import LARGEST, SMALL, check_regular, open_regular, read_regular, read_text
+from wiregauge.files.regular import (
+    LARGEST,
+    SMALL,
+    check_regular,
+    is_file,
+    open_regular,
+    read_regular,
+    read_text,
+)
 from wiregauge.files.shipped import shipped
 from wiregauge.files.whole import (
     TEMPORARY,
@@ -29,6 +37,7 @@ __all__ = [
     "check_regular",
     "cure_for",
     "indented",
+    "is_file",
     "move_folder",
     "nearest",
     "new_folder",

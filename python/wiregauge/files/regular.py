@@ -44,6 +44,14 @@ def open_regular(path: Path) -> io.BufferedReader:
         raise
 
 
+def is_file(path: Path) -> bool:
+    """Whether a file is there; False also for a name that no file can have, for which `Path.is_file` raises OSError."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
 def check_regular(path: Path) -> None:
     """Raises what `open_regular` would, for a file that a library will open by its name."""
     open_regular(path).close()
