@@ -7,17 +7,18 @@
 use serde::Serialize;
 
 use crate::analysis::total_delays;
-use crate::certificate_premises::{Line, Piece, Premises, lines, pieces};
+use crate::certificate_premises::{Line, Piece, Premises, lines, pieces, plain_slopes};
 use crate::knowledge;
 use crate::method::{Choice, Method};
 use crate::model::{Model, Multiplexing};
 use crate::nodes::Layout;
+use crate::number::Enclosure;
 use crate::question::Refusal;
 use crate::rational::Rational;
 use crate::regulators::regulated;
 use crate::rules::Rule;
 use crate::separate;
-use crate::tfa::{self, Total};
+use crate::tfa::{self, Total, exact};
 use crate::values::{Settings, Shift, Values};
 
 /// What a checker needs to see that bounds hold.
@@ -29,6 +30,9 @@ pub struct Certificate {
     pub premises: Premises,
     /// Delays of servers and arrivals of flows that hold together.
     pub analyses: Vec<Together>,
+    /// Curves of the traffic of several steps at one server together, by analysis.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sets: Vec<Vec<SetStep>>,
     /// How the bound of each target follows from them.
     pub proofs: Vec<Proof>,
 }
@@ -78,6 +82,15 @@ pub struct NodeStep {
     pub theorem: Option<&'static str>,
 }
 
+/// Traffic of several steps of flows at one server together.
+#[derive(Clone, Debug, Serialize)]
+pub struct SetStep {
+    /// Flows, each with its step there.
+    pub of: Vec<(usize, usize)>,
+    /// Their arrival curve.
+    pub arrival: Vec<Line>,
+}
+
 /// How the bound of one target follows.
 #[derive(Clone, Debug, Serialize)]
 pub struct Proof {
@@ -107,6 +120,9 @@ pub struct Way {
     /// Index of the analysis with the arrivals of flows, for a path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<usize>,
+    /// Index of the sets with the arrivals of flows together, in its place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sets: Option<usize>,
     /// Left-over service at each server of the path.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<Vec<Piece>>,
@@ -114,7 +130,7 @@ pub struct Way {
 
 impl Default for Way {
     fn default() -> Self {
-        Self { by: "sum", analyses: Vec::new(), arrivals: None, left: Vec::new() }
+        Self { by: "sum", analyses: Vec::new(), arrivals: None, sets: None, left: Vec::new() }
     }
 }
 
@@ -131,15 +147,16 @@ const CYCLIC: &str =
 pub fn certify(model: &Model, choice: Choice) -> Result<Certificate, Refusal> {
     model.check().map_err(Refusal::Input)?;
     let layout = Layout::of(model);
-    let mut writer = Writer { model, layout: &layout, choice, analyses: Vec::new() };
+    let mut writer = Writer { model, layout: &layout, choice, analyses: Vec::new(), sets: Vec::new() };
     let proofs = match choice.method {
-        Method::Sfa if !choice.settings.grouping => writer.separated(),
+        Method::Sfa => writer.separated(),
         _ => writer.total(),
     };
     Ok(Certificate {
         packetizer: choice.settings.packetizer,
         premises: Premises::of(model),
         analyses: writer.analyses,
+        sets: writer.sets,
         proofs,
     })
 }
@@ -149,6 +166,7 @@ struct Writer<'a> {
     layout: &'a Layout,
     choice: Choice,
     analyses: Vec<Together>,
+    sets: Vec<Vec<SetStep>>,
 }
 
 impl Writer<'_> {
@@ -166,11 +184,23 @@ impl Writer<'_> {
         }
     }
 
+    /// Total flow analysis. With rounding, shifts are those of doubles, rounded up, and each server is bounded from them in
+    /// fractions: so these stay short.
+    fn analysed(&self, part: &Model, settings: Settings) -> Option<Total<Rational>> {
+        if !self.choice.rounded || !self.layout.is_feed_forward() {
+            return tfa::analyse(part, self.layout, settings).ok();
+        }
+        let shifts = exact(&tfa::analyse::<Enclosure>(part, self.layout, settings).ok()?.shifts);
+        let values: Values<Rational> = Values::of(part, self.layout, settings);
+        let bounds = (0..self.layout.nodes.len()).map(|node| values.bound(self.layout, node, &shifts).0);
+        Some(Total { bounds: bounds.collect(), shifts })
+    }
+
     fn total(&mut self) -> Vec<Proof> {
         let settings = self.of_servers();
         let mut best: Option<Total<Rational>> = None;
         for part in self.parts() {
-            let Ok(total) = tfa::analyse::<Rational>(&part, self.layout, settings) else { continue };
+            let Some(total) = self.analysed(&part, settings) else { continue };
             let is_less = |best: &Total<Rational>| {
                 best.bounds.iter().zip(&total.bounds).any(|(known, found)| {
                     less(found.delay.as_ref(), known.delay.as_ref())
@@ -198,41 +228,57 @@ impl Writer<'_> {
             self.model.flows.iter().map(|flow| vec![Way::default(); flow.targets.len()]).collect();
         for part in self.parts() {
             let total = tfa::analyse::<Rational>(&part, self.layout, self.of_servers()).ok();
-            let Ok(own) = tfa::analyse::<Rational>(&part, self.layout, self.choice.settings) else {
+            let Ok((found, sets)) = separate::ways(&part, self.layout, self.choice, total.as_ref()) else {
                 continue;
             };
-            let Ok(found) = separate::ways(&part, self.layout, self.choice, total.as_ref()) else { continue };
-            let mut places: Option<(Vec<usize>, usize)> = None;
+            let mut steps: Option<Way> = None;
             for (of, left, delay) in found {
                 let end = &mut ends[of.0][of.1];
                 if !less(Some(&delay), end.as_ref()) {
                     continue;
                 }
                 *end = Some(delay);
-                let (analyses, arrivals) =
-                    places.get_or_insert_with(|| self.both(&part, total.as_ref(), &own)).clone();
+                if steps.is_none() {
+                    steps = self.path(&part, total.as_ref(), &sets);
+                }
                 let left = left.iter().map(|one| pieces(one.pieces())).collect();
-                ways[of.0][of.1] = Way { by: "path", analyses, arrivals: Some(arrivals), left };
+                ways[of.0][of.1] = Way { left, ..steps.clone().unwrap_or_default() };
             }
         }
         self.proofs(&ends, |flow, target| ways[flow][target].clone())
     }
 
-    /// Adds the steps by delays, if there are any, and those by left-over services.
-    fn both(
+    /// Adds the steps on which left-over services rest: those by delays, and the arrivals of flows, together or one by one.
+    fn path(
         &mut self,
         part: &Model,
         total: Option<&Total<Rational>>,
-        own: &Total<Rational>,
-    ) -> (Vec<usize>, usize) {
-        let settings = self.of_servers();
-        let of_total = total.filter(|_| settings != self.choice.settings).map(|total| {
+        sets: &[separate::Set<Rational>],
+    ) -> Option<Way> {
+        let (settings, own) = (self.of_servers(), self.choice.settings);
+        let of_total = total.filter(|_| own.grouping || settings != own).map(|total| {
             self.analyses.push(self.together(part, settings, total));
             self.analyses.len() - 1
         });
-        self.analyses.push(self.together(part, self.choice.settings, own));
-        let of_own = self.analyses.len() - 1;
-        (vec![of_total.unwrap_or(of_own)], of_own)
+        if own.grouping {
+            let of = |hop: &usize| {
+                let flow = self.layout.hops[*hop].flow;
+                (flow, hop - self.layout.first[flow])
+            };
+            let set = |(hops, curve): &separate::Set<Rational>| SetStep {
+                of: hops.iter().map(of).collect(),
+                arrival: lines(curve.buckets()),
+            };
+            let sets = sets.iter().map(set).collect();
+            self.sets.push(sets);
+            let sets = Some(self.sets.len() - 1);
+            return Some(Way { by: "path", analyses: vec![of_total?], sets, ..Way::default() });
+        }
+        let alone = tfa::analyse::<Rational>(part, self.layout, own).ok()?;
+        self.analyses.push(self.together(part, own, &alone));
+        let arrivals = self.analyses.len() - 1;
+        let analyses = vec![of_total.unwrap_or(arrivals)];
+        Some(Way { by: "path", analyses, arrivals: Some(arrivals), ..Way::default() })
     }
 
     fn proofs(&self, ends: &[Vec<Option<Rational>>], way: impl Fn(usize, usize) -> Way) -> Vec<Proof> {
@@ -284,10 +330,12 @@ impl Writer<'_> {
         let (own, bound) = (&self.layout.nodes[node], &total.bounds[node]);
         let arrival = values.aggregate(self.layout, node, &total.shifts);
         let service = values.service(self.layout, node, &total.shifts);
+        let slopes = plain_slopes(&self.model.servers[own.server]);
         let rule = values.rule(node);
         let departure = rule.and_then(|_| values.departure(self.layout, node, &total.shifts));
         let mut assumed = Vec::new();
-        if rule.is_some() {
+        let by_theorem = rule.filter(|_| slopes.is_empty());
+        if by_theorem.is_some() {
             assumed.extend(["service", "departure"]);
         }
         if matches!(rule, Some(Rule::Cyclic(_))) {
@@ -302,7 +350,7 @@ impl Writer<'_> {
             delay: bound.delay.as_ref().map(ToString::to_string),
             backlog: bound.backlog.as_ref().map(ToString::to_string),
             assumed,
-            theorem: rule.map(|rule| match rule {
+            theorem: by_theorem.map(|rule| match rule {
                 Rule::Shaped(_) => SHAPED,
                 Rule::Gated(_) => GATED,
                 Rule::Cyclic(_) => CYCLIC,

@@ -6,6 +6,7 @@ use crate::certificate_places::{PlacePremise, places};
 use crate::curve::{Bucket, RateLatency};
 use crate::model::{Flow, Model, Server};
 use crate::rational::Rational;
+use crate::rules::{Rule, Slope};
 
 /// One leaky bucket of an arrival curve.
 #[derive(Clone, Debug, Serialize)]
@@ -58,6 +59,9 @@ pub struct ServerPremise {
     /// Greatest part of their frames that cannot be cut, in bits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uncut: Option<String>,
+    /// Credit-based shapers at a port without gates: class, least and greatest idle slope.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shaped: Vec<(u8, String, String)>,
     /// Classes with a rule beside strict priority.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ruled: Vec<u8>,
@@ -143,6 +147,18 @@ impl Premises {
     }
 }
 
+/// The slopes of a port whose rules are all shapers without a gate; else none, because gates change what others leave.
+pub(crate) fn plain_slopes(server: &Server) -> Vec<(u8, &Slope<Rational>)> {
+    let mut found = Vec::new();
+    for (class, rule) in &server.rules {
+        match rule {
+            Rule::Shaped(slope) if slope.behind.is_none() => found.push((*class, slope)),
+            _ => return Vec::new(),
+        }
+    }
+    found
+}
+
 fn server(server: &Server) -> ServerPremise {
     let windows = server.reserved.iter().flat_map(|reserved| &reserved.windows);
     let fragments = server.fragments.as_ref();
@@ -154,6 +170,10 @@ fn server(server: &Server) -> ServerPremise {
         guarded: server.reserved.as_ref().is_some_and(|reserved| reserved.guarded),
         preemptable: fragments.map_or_else(Vec::new, |one| one.classes.iter().copied().collect()),
         uncut: fragments.map(|one| one.uncut.to_string()),
+        shaped: plain_slopes(server)
+            .into_iter()
+            .map(|(class, slope)| (class, slope.least.to_string(), slope.most.to_string()))
+            .collect(),
         ruled: server.rules.keys().copied().collect(),
         buffers: server.buffers.iter().map(|(class, bits)| (*class, bits.to_string())).collect(),
         line: server.line,

@@ -40,7 +40,7 @@ mod values;
 pub use analysis::{analyse, analyse_with};
 pub use answer::*;
 pub use api::{bounds_json, bounds_json_with, certificate_json, converted_json};
-pub use certificate::{Certificate, NodeStep, Proof, Together, Way, certify};
+pub use certificate::{Certificate, NodeStep, Proof, SetStep, Together, Way, certify};
 pub use certificate_places::{PlacePremise, WaitingPremise};
 pub use certificate_premises::{
     FlowPremise, Line, Piece, Premises, RegulatorPremise, ServerPremise, StepPremise, TargetPremise,

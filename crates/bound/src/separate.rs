@@ -36,8 +36,14 @@ pub(crate) fn analyse<N: Number>(
 /// A flow and its target, the left-over services of the path and the delay.
 pub(crate) type Way<N> = ((usize, usize), Vec<Service<N>>, N);
 
-/// For each target with a bound, if flows are bounded one by one: the left-over service at each server of its path, before
-/// complete reception counts, and its delay.
+/// Hops of one node, and the curve of their traffic together.
+pub(crate) type Set<N> = (Vec<usize>, Arrival<N>);
+
+/// The steps of all targets, and the sets on which they rest.
+pub(crate) type Steps<N> = (Vec<Way<N>>, Vec<Set<N>>);
+
+/// Separated flow analysis with its steps: for each target with a bound the left-over service at each server of its path,
+/// before complete reception counts, and its delay; with grouping also the curves of sets.
 ///
 /// # Errors
 /// As [`analyse`].
@@ -46,7 +52,7 @@ pub(crate) fn ways<N: Number>(
     layout: &Layout,
     choice: Choice,
     total: Option<&Total<N>>,
-) -> Result<Vec<Way<N>>, Vec<usize>> {
+) -> Result<Steps<N>, Vec<usize>> {
     let mut separated = Separated::begun(model, layout, choice, total)?;
     let mut found = Vec::new();
     for (index, flow) in model.flows.iter().enumerate() {
@@ -59,7 +65,8 @@ pub(crate) fn ways<N: Number>(
             found.extend(left.zip(end).map(|(left, end)| (of, left, end)));
         }
     }
-    Ok(found)
+    let sets = separated.known.into_iter().filter_map(|(hops, curve)| Some((hops, curve?)));
+    Ok((found, sets.collect()))
 }
 
 /// The delay of a flow along `hops` with FIFO servers, from shifts by left-over services.

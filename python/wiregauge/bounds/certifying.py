@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
@@ -24,14 +24,13 @@ __all__ = ["CERTIFICATE_SCHEMA", "certificate_of", "schema_path", "write_certifi
 
 CERTIFICATE_SCHEMA: Final = 1
 _KNOWN: Final = ("tfa", "sfa")
-"""Methods whose steps are written; with grouping `sfa` is bounded by other steps."""
+"""Methods whose steps are written."""
 _BY_INSTANTS: Final = (
     "what is known of instants: phases of senders and gates, cycles of cyclic queuing (IEEE Std 802.1Q-2022, "
     "8.6.8.4 and Annex T; derived in crates/bound/src/phases.rs and cycles.rs)"
 )
 _BY_SCHEDULE: Final = "its schedule (SAE AS6802; IEEE Std 802.1Q-2022, TimeAwareOffset of clause 46)"
 _METHODS: Final = {
-    "sfa": "separated flow analysis of flows that come over one link together",
     "pmoo": "pay multiplexing only once (Schmitt, Zdarsky, Fidler: INFOCOM 2008)",
     "plp": "a linear programme (Bouillard, Performance Evaluation 153, 2022)",
 }
@@ -52,7 +51,7 @@ def certificate_of(answer: Answer, source: Source, data: bytes) -> dict[str, Any
     """The certificate of an answer as JSON. Raises `TestError` where the network or the question is wrong."""
     ways = _ways(answer)
     written = [_steps(source, way) for way in ways]
-    analyses, proofs = _laid_together(written)
+    analyses, sets, proofs = _laid_together(written)
     premises = written[0]["premises"]
     return {
         "certificate": "bounds",
@@ -71,6 +70,7 @@ def certificate_of(answer: Answer, source: Source, data: bytes) -> dict[str, Any
         "packetizer": written[0]["packetizer"],
         "premises": _with_origins(premises, source),
         "analyses": analyses,
+        "sets": sets,
         "proofs": proofs,
         "conclusions": _conclusions(answer, proofs),
         "limits": _limits(answer),
@@ -86,14 +86,15 @@ def _ways(answer: Answer) -> list[dict[str, Any]]:
     ways = []
     for one in asked:
         method, multiplexing, _, grouping = one.replace(",", "").split()
-        if method in _KNOWN and (method, grouping) != ("sfa", "on"):
-            ways.append(_question(method, multiplexing, grouping == "on", answer.phases))
-    total = _question("tfa", answer.multiplexing, answer.grouping == "on", answer.phases)
+        if method in _KNOWN:
+            ways.append(_question(answer, method, multiplexing, grouping == "on"))
+    total = _question(answer, "tfa", answer.multiplexing, answer.grouping == "on")
     return ways if total in ways else [*ways, total]
 
 
-def _question(method: str, multiplexing: str, grouping: bool, phases: str) -> dict[str, Any]:
-    return {"method": method, "multiplexing": multiplexing, "grouping": grouping, "phases": phases}
+def _question(answer: Answer, method: str, multiplexing: str, grouping: bool) -> dict[str, Any]:
+    own = {"method": method, "multiplexing": multiplexing, "grouping": grouping}
+    return {**own, "arithmetic": answer.arithmetic, "phases": answer.phases}
 
 
 def _steps(source: Source, question: Mapping[str, Any]) -> dict[str, Any]:
@@ -104,31 +105,39 @@ def _steps(source: Source, question: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _laid_together(written: Sequence[dict[str, Any]]) -> tuple[list[Any], list[dict[str, Any]]]:
-    """All analyses, and of the proofs of each target the one with the least bound."""
+def _laid_together(written: Sequence[dict[str, Any]]) -> tuple[list[Any], list[Any], list[dict[str, Any]]]:
+    """All analyses and sets, and of the proofs of each target the one with the least bound."""
     analyses: list[Any] = []
+    sets: list[Any] = []
     proofs: dict[tuple[int, ...], dict[str, Any]] = {}
     for one in written:
-        begun = len(analyses)
-        analyses += one["analyses"]
+        begun, begun_sets = len(analyses), len(sets)
         for proof in one["proofs"]:
-            proof["analyses"] = [begun + place for place in proof["analyses"]]
-            if "arrivals" in proof:
-                proof["arrivals"] += begun
+            _move(proof, begun.__add__, begun_sets.__add__)
             key = tuple(proof["of"])
             if key not in proofs or _size(proof["delay"]) < _size(proofs[key]["delay"]):
                 proofs[key] = proof
-    used = sorted({place for proof in proofs.values() for place in _used(proof)})
-    places = {place: new for new, place in enumerate(used)}
+        analyses += one["analyses"]
+        sets += one.get("sets", ())
+    used: dict[int, int] = {}
+    used_sets: dict[int, int] = {}
     for proof in proofs.values():
-        proof["analyses"] = [places[place] for place in proof["analyses"]]
-        if "arrivals" in proof:
-            proof["arrivals"] = places[proof["arrivals"]]
-    return [analyses[place] for place in used], [proofs[key] for key in sorted(proofs)]
+        _move(
+            proof,
+            lambda place: used.setdefault(place, len(used)),
+            lambda place: used_sets.setdefault(place, len(used_sets)),
+        )
+    ordered = [proofs[key] for key in sorted(proofs)]
+    return [analyses[place] for place in used], [sets[place] for place in used_sets], ordered
 
 
-def _used(proof: Mapping[str, Any]) -> Iterable[int]:
-    return [*proof["analyses"], *([proof["arrivals"]] if "arrivals" in proof else [])]
+def _move(proof: dict[str, Any], analysis: Callable[[int], int], sets: Callable[[int], int]) -> None:
+    """Gives the analyses and sets of a proof their places in the certificate."""
+    proof["analyses"] = [analysis(place) for place in proof["analyses"]]
+    if "arrivals" in proof:
+        proof["arrivals"] = analysis(proof["arrivals"])
+    if "sets" in proof:
+        proof["sets"] = sets(proof["sets"])
 
 
 def _size(delay: str | None) -> tuple[bool, Fraction]:

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from wiregauge.config import Diagnostic, TestError, reading
-from wiregauge.config.contradicted import line_named, refuse, told
+from wiregauge.config.contradicted import Lines, line_named, lines_of, refuse, told
 from wiregauge.config.diagnostics import shown
 from wiregauge.config.groups import expanded
 from wiregauge.config.loading import compile_tree, plain_tree
@@ -162,6 +162,10 @@ def of_campaign(campaign: Campaign, run: int, file: str, root: etree._Element | 
             own = reading.parse(reading.read(Path(file)), file)
         return None if own is None else expanded(own, file).root
 
+    @cache
+    def lines() -> Lines:
+        return lines_of(text())
+
     planted = contradictions(network, planned, "bounds")
     refuse(planted, file, text, "a bound")
     parts = {"network": network, "run": planned}
@@ -175,7 +179,7 @@ def of_campaign(campaign: Campaign, run: int, file: str, root: etree._Element | 
         loses=any(one.loses for one in planted),
         runs=(run,),
         point=planned.point,
-        lines=lambda element: line_named(text(), element),
+        lines=lambda element: line_named(lines(), element),
     )
 
 

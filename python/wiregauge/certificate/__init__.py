@@ -20,6 +20,9 @@ be greater than necessary, and never less. What each step rests on:
 - Strict priority: one frame of the classes below first (Bouillard, Boyer, Le Corronc: "Deterministic network calculus",
   2018, static priorities). Windows of a schedule: the bucket of a period (Zhao, Pop, Li, Chen, Xiong: Real-Time Systems
   53, 2017). Frames that cut others: 24 bytes more on the line (IEEE Std 802.3-2022, clause 99).
+- Credit-based shapers: the idle slope after the time for which credit may grow (IEEE Std 802.1Q-2022, 8.6.8.2;
+  Daigmorte, Boyer, Zhao: "Modelling in network calculus a TSN architecture mixing time-triggered, credit based shaper
+  and best-effort queues", 2018, theorem 2; strict classes and windows above take their traffic from the line).
 - A path: left-over services, one after another, as one server (Le Boudec, Thiran, theorem 1.4.6).
 - Cycles: let s be the true shifts of the arrivals at all hops of a cycle, for sources that stop at some time. They are
   finite, and s <= h(s) by the steps above (Thomas, Le Boudec, Mifdaoui: "On cyclic dependencies and regulators in

@@ -137,7 +137,7 @@ def _checked(certificate: dict[str, Any], test: bytes | None) -> Checked:
         analyses = [Analysis(network, one) for one in parts(certificate["analyses"], "analyses")]
         for analysis in analyses:
             analysis.check()
-        claims = Claims(network, analyses)
+        claims = Claims(network, analyses, parts(certificate["sets"], "sets"))
         claims.conclude(certificate["conclusions"], certificate["proofs"])
         claims.keep(certificate["limits"], certificate["premises"]["places"])
     except RefutedError as error:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 from .curves import later, left_over, longest_delay, one_after_another, total
 from .network import Network
 from .reading import (
     ZERO,
+    Curve,
     Node,
     RefutedError,
     Service,
@@ -24,16 +25,72 @@ from .reading import (
     text,
     unreadable,
 )
+from .sets import Sets
 from .steps import Analysis, least
 
 __all__ = ["Claims"]
 
 
+class _Arrivals(Protocol):
+    """Arrivals of flows at their hops."""
+
+    fifo: bool
+
+    def own(self, hop: int) -> Curve | None:
+        """Those of the flow of a hop."""
+
+    def others(self, hop: int) -> Curve | None:
+        """Those of all other flows there."""
+
+    def of_flow(self, flow: int) -> Curve:
+        """Those of a flow where it enters the network."""
+
+
+class _OneByOne:
+    """By the shifts of an analysis."""
+
+    def __init__(self, analysis: Analysis) -> None:
+        self.analysis = analysis
+        self.fifo = analysis.fifo
+
+    def own(self, hop: int) -> Curve | None:
+        shift = self.analysis.shifts[hop]
+        return None if shift is None else later(self.of_flow(self.analysis.network.hops[hop].flow), shift)
+
+    def others(self, hop: int) -> Curve | None:
+        network = self.analysis.network
+        curves = [self.own(other) for other in network.at[network.hops[hop].node] if other != hop]
+        known = [curve for curve in curves if curve is not None]
+        return None if len(known) < len(curves) else total(known) if known else [(ZERO, ZERO)]
+
+    def of_flow(self, flow: int) -> Curve:
+        return self.analysis.curves[flow]
+
+
+class _Together:
+    """By sets."""
+
+    def __init__(self, sets: Sets) -> None:
+        self.sets = sets
+        self.fifo = sets.analysis.fifo
+
+    def own(self, hop: int) -> Curve | None:
+        return self.sets.of([hop])
+
+    def others(self, hop: int) -> Curve | None:
+        return self.sets.others(self.sets.network.hops[hop].node, [hop])
+
+    def of_flow(self, flow: int) -> Curve:
+        return self.sets.analysis.curves[flow]
+
+
 class Claims:
     """The bounds of a certificate, as far as they follow from its analyses."""
 
-    def __init__(self, network: Network, analyses: Sequence[Analysis]) -> None:
+    def __init__(self, network: Network, analyses: Sequence[Analysis], sets: Sequence[Any]) -> None:
         self.network = network
+        self.sets = sets
+        self.known: dict[int, Sets] = {}
         self.analyses = analyses
         self.bounds: dict[tuple[str, str], Fraction] = {}
         self.proved = 0
@@ -68,10 +125,7 @@ class Claims:
         if one["by"] == "sum":
             found = self._sum(target.hops, analyses)
         elif one["by"] == "path":
-            lefts = [
-                pieces_of(left, "left-over service") for left in parts(one["left"], "left-over services")
-            ]
-            found = self._path(target.hops, analyses, self._chosen(one["arrivals"]), lefts)
+            found = self._path(target.hops, analyses, one)
         else:
             unreadable(f"a proof by {text(one['by'], 'way')} is not known")
         for analysis in analyses:
@@ -96,22 +150,21 @@ class Claims:
             found += here
         return found
 
-    def _path(
-        self, hops: Sequence[int], analyses: Sequence[Analysis], arrivals: Analysis, lefts: Sequence[Service]
-    ) -> Fraction | None:
+    def _path(self, hops: Sequence[int], analyses: Sequence[Analysis], one: Any) -> Fraction | None:
         """The delay with the left-over services of a path: as one server, or one by one where waits vary."""
         network = self.network
-        if len(lefts) != len(hops) or len(analyses) != 1 or analyses[0].fifo != arrivals.fifo:
+        lefts = [pieces_of(left, "left-over service") for left in parts(one["left"], "left-over services")]
+        arrivals = self._arrivals(one, analyses)
+        if len(lefts) != len(hops) or len(analyses) != 1:
             unreadable("a proof does not have one left-over service for each server of its path")
         for hop, left in zip(hops, lefts, strict=True):
             self._left(hop, analyses[0], arrivals, left)
         flow = network.flows[network.hops[hops[0]].flow]
-        curve = arrivals.curves[network.hops[hops[0]].flow]
         if any(network.hops[hop].variation for hop in hops[1:]):
             found = ZERO
             for hop, left in zip(hops, lefts, strict=True):
-                shift = arrivals.shifts[hop]
-                here = None if shift is None else longest_delay(later(curve, shift), left)
+                curve = arrivals.own(hop)
+                here = None if curve is None else longest_delay(curve, left)
                 if here is None:
                     return None
                 found += here
@@ -121,20 +174,32 @@ class Claims:
             # Behind every server but the last, a frame is received completely before it goes on.
             frame = flow.frame if network.packetizer else ZERO
             whole = one_after_another([(rate, latency + frame / rate) for rate, latency in left], whole)
+        curve = arrivals.of_flow(network.hops[hops[0]].flow)
         return longest_delay(later(curve, network.hops[hops[0]].variation), whole) if whole else None
 
-    def _left(self, hop: int, services: Analysis, arrivals: Analysis, left: Service) -> None:
+    def _arrivals(self, one: Any, analyses: Sequence[Analysis]) -> _Arrivals:
+        """The arrivals on which left-over services rest: of flows one by one, or of sets."""
+        if "sets" not in one:
+            return _OneByOne(self._chosen(one["arrivals"]))
+        place = index(one["sets"], len(self.sets), "sets of a proof")
+        if len(analyses) != 1:
+            unreadable("a proof with sets rests on one analysis")
+        if place not in self.known:
+            self.known[place] = Sets(self.network, analyses[0], self.sets[place])
+            self.known[place].check()
+        if self.known[place].analysis is not analyses[0]:
+            unreadable("sets rest on two analyses")
+        return _Together(self.known[place])
+
+    def _left(self, hop: int, services: Analysis, arrivals: _Arrivals, left: Service) -> None:
         """Checks a left-over service."""
-        network, node = self.network, self.network.hops[hop].node
-        curves = []
-        for other in network.at[node]:
-            shift = arrivals.shifts[other]
-            if other != hop and shift is not None:
-                curves.append(later(arrivals.curves[network.hops[other].flow], shift))
-        service = services.services[node]
-        known = service is not None and len(curves) == len(network.at[node]) - 1
-        cross = total(curves) if curves else [(ZERO, ZERO)]
-        found = left_over(service, cross, fifo=arrivals.fifo) if known and service is not None else []
+        node = self.network.hops[hop].node
+        service, cross = services.services[node], arrivals.others(hop)
+        if arrivals.fifo != services.fifo:
+            unreadable("a proof has two orders of service")
+        found = (
+            left_over(service, cross, fifo=arrivals.fifo) if service is not None and cross is not None else []
+        )
         if arrivals.fifo and len(left) > 1:
             raise RefutedError(
                 f"left-over service at {said(node)}: in order of arrival only one piece holds at a time"
@@ -148,6 +213,8 @@ class Claims:
     def conclude(self, conclusions: Any, proofs: Any) -> None:
         """Checks every conclusion. Raises `RefutedError`."""
         shown = [self.proof(one) for one in parts(proofs, "proofs")]
+        if len(self.known) < len(self.sets):
+            unreadable("it has sets that no proof uses")
         for one in parts(conclusions, "conclusions"):
             key = text(one["flow"], "flow of a conclusion"), text(one["target"], "target of a conclusion")
             what, claimed = f"bound of flow {key[0]} to {key[1]}", number(one["delay"], "a bound")
@@ -209,21 +276,10 @@ class Claims:
             return self._has_room(place)
         return place.get("contract") is not None and self._keeps_contract(place)
 
-    def _hop(self, at: Any) -> int:
-        """The hop of a flow and a step."""
-        flow, step = at
-        own = self.network.flows[index(flow, len(self.network.flows), "flow at a place")]
-        hop = own.first + index(step, len(self.network.hops) - own.first, "step at a place")
-        return (
-            hop
-            if self.network.hops[hop].flow == flow
-            else unreadable("a place names a step that is not there")
-        )
-
     def _has_room(self, place: Any) -> bool:
         sum_of_all = ZERO
         for at, most in parts(place["waiting"], "what waits at a place"):
-            hops = [self._hop(one) for one in parts(at, "steps at a place")]
+            hops = [self.network.hop(one) for one in parts(at, "steps at a place")]
             held = self._backlog({self.network.hops[hop].node for hop in hops})
             flows = self.network.flows
             if any(
@@ -253,7 +309,7 @@ class Claims:
         allowed, slowest, run = contract
         burst, rate = ZERO, ZERO
         for at, soonest in parts(place["comes"], "what comes to a place"):
-            hop, shift = self._hop(at), None
+            hop, shift = self.network.hop(at), None
             for analysis in self.analyses:
                 shift = least(shift, analysis.shifts[hop])
             if shift is None:

@@ -47,6 +47,9 @@ class Server:
     preemptable: set[int]
     uncut: Fraction
     ruled: set[int]
+    """Classes with a rule beside strict priority."""
+    shaped: dict[int, tuple[Fraction, Fraction]]
+    """Of credit-based shapers without a gate: least and greatest idle slope."""
     buffers: dict[int, Fraction]
 
     def closed(self, longest: Fraction) -> Curve:
@@ -119,7 +122,7 @@ class Network:
         ]
         if any(period == 0 for _, period in windows):
             unreadable(f"server {name!r} has a window without a period")
-        preemptable = set(one.get("preemptable", ()))
+        preemptable, ruled = set(one.get("preemptable", ())), set(one.get("ruled", ()))
         self.servers[name] = Server(
             pieces_of(one["service"], f"service of {name!r}"),
             maybe(one.get("capacity"), f"capacity of {name!r}"),
@@ -127,7 +130,11 @@ class Network:
             bool(one.get("guarded", False)),
             preemptable,
             number(one["uncut"], "uncut part") if preemptable else ZERO,
-            set(one.get("ruled", ())),
+            ruled,
+            {
+                rank: (number(slope, "slope"), number(most, "greatest slope"))
+                for rank, slope, most in one.get("shaped", ())
+            },
             {rank: number(bits, "buffer") for rank, bits in one.get("buffers", ())},
         )
 
@@ -189,6 +196,13 @@ class Network:
                 links[self.hops[before].node[0]].append(hop)
         begun = [hop for hop in hops if self.hops[hop].before is None]
         return [*links.items(), *((behind.get(hop), [hop]) for hop in begun)]
+
+    def hop(self, at: Any) -> int:
+        """The hop of a flow and a step, by their indices."""
+        flow, step = at
+        own = self.flows[index(flow, len(self.flows), "flow of a step")]
+        hop = own.first + index(step, len(self.hops) - own.first, "step of a flow")
+        return hop if self.hops[hop].flow == flow else unreadable("a step is not there")
 
     def above(self, node: Node) -> list[Node]:
         """The classes that are served first."""

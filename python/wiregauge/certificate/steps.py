@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
-from .curves import backlog, busy, is_nothing, later, left_over, longest_delay, total
+from .curves import backlog, busy, hull, is_nothing, later, left_over, longest_delay, total
 from .network import Network
 from .reading import (
     ZERO,
@@ -109,15 +109,23 @@ class Analysis:
     def _arrival(self, node: Node) -> None:
         own, found = self.nodes[node]["arrival"], self.arrival(node, self.shifts)
         stated = None if own is None else buckets_of(own, f"arrival at {said(node)}")
-        for burst, rate in stated or ():
-            if not any(burst >= least and rate >= slowest for least, slowest in found or ()):
-                what = f"arrivals at {said(node)}: bucket of {brief(burst)} bit and rate {brief(rate)}"
-                raise RefutedError(f"{what} is not above {written(found)}")
+        self._above(stated or [], found, f"arrivals at {said(node)}")
         self.arrivals[node] = stated
+
+    @staticmethod
+    def _above(stated: Curve, found: Curve | None, what: str) -> None:
+        """Whether each stated bucket is above one that follows."""
+        for burst, rate in stated:
+            if not any(burst >= lowest and rate >= slowest for lowest, slowest in found or ()):
+                bucket = f"bucket of {brief(burst)} bit and rate {brief(rate)}"
+                raise RefutedError(f"{what}: {bucket} is not above {written(found)}")
 
     def service(self, node: Node, arrivals: dict[Node, Curve | None]) -> Service | None:
         """Service left to a node; None: nothing."""
         network, server, above = self.network, self.network.servers[node[0]], self.network.above(node)
+        if node[1] in server.shaped:
+            wait = self._credit(node, arrivals)
+            return None if wait is None else [(server.shaped[node[1]][0], wait + server.service[0][1])]
         taken: list[Curve] = [[(network.blocking(node), ZERO)]]
         for higher in above:
             sent = self._sent(higher, arrivals)
@@ -131,30 +139,81 @@ class Analysis:
         return server.service if is_nothing(cross) else left_over(server.service, cross, fifo=False) or None
 
     def _sent(self, higher: Node, arrivals: dict[Node, Curve | None]) -> Curve | None:
-        """What a class above takes of the line: what came, or of a class with a rule what is stated."""
-        if higher[1] not in self.network.servers[higher[0]].ruled:
+        """What a class above takes of the line: what came, or of a class with a rule what it sends."""
+        server = self.network.servers[higher[0]]
+        if higher[1] not in server.ruled:
             return arrivals[higher]
+        if higher[1] in server.shaped:
+            return self._shaped(higher, arrivals)
         departure = self.nodes[higher].get("departure")
         return None if departure is None else buckets_of(departure, f"departures of {said(higher)}")
 
+    def _shaped(self, node: Node, arrivals: dict[Node, Curve | None]) -> Curve | None:
+        """What a class with a credit-based shaper sends: no more than came, and than its credit and debt allow."""
+        arrival, service = arrivals[node], self.service(node, arrivals)
+        late = None if arrival is None or service is None else self.stay(node, arrival, service, alone=False)
+        came = [] if arrival is None or late is None else later(arrival, late)
+        wait, most = self._credit(node, arrivals), self.network.servers[node[0]].shaped[node[1]][1]
+        return None if wait is None else hull([*came, (most * wait + self._debt(node), most)])
+
+    def _debt(self, node: Node) -> Fraction:
+        """The greatest debt of a shaped class: its longest frame, begun without credit."""
+        server = self.network.servers[node[0]]
+        line = server.service[0][0]
+        return ((server.capacity or line) - server.shaped[node[1]][0]) * self.network.frames[node] / line
+
+    def _credit(self, node: Node, arrivals: dict[Node, Curve | None]) -> Fraction | None:
+        """The longest time for which the credit of a shaped class may grow while others are sent; None: without end."""
+        network, server = self.network, self.network.servers[node[0]]
+        others: list[Curve | None] = [[(network.blocking(node), ZERO)]]
+        if server.windows:
+            others.append(server.closed(max(network.frames[one] for one in (*network.above(node), node))))
+        for higher in network.above(node):
+            if higher[1] in server.shaped:
+                # Their credits and this one rise and fall together.
+                others.append([(self._debt(higher), server.shaped[higher[1]][1])])
+            else:
+                others.append(arrivals[higher])
+        if None in others:
+            return None
+        sustained = [min(curve, key=lambda bucket: (bucket[1], bucket[0])) for curve in others if curve]
+        room = server.service[0][0] - sum((rate for _, rate in sustained), ZERO)
+        fits = room > 0 and server.shaped[node[1]][1] <= room
+        return sum((burst for burst, _ in sustained), ZERO) / room if fits else None
+
+    def _is_assumed(self, node: Node) -> bool:
+        """Whether the service of a node rests on a theorem that is not checked."""
+        server = self.network.servers[node[0]]
+        return node[1] in server.ruled and node[1] not in server.shaped
+
     def _service(self, node: Node) -> None:
-        one, ruled = self.nodes[node], node[1] in self.network.servers[node[0]].ruled
+        one = self.nodes[node]
         stated = None if one["service"] is None else pieces_of(one["service"], f"service of {said(node)}")
         self.services[node] = stated
-        if ruled:
+        if self._is_assumed(node):
             self.assumed.add(f"service of {said(node)}: {text(one.get('theorem', 'no theorem'), 'theorem')}")
             return
+        if one.get("assumed"):
+            raise RefutedError(
+                f"{said(node)}: values are assumed, and the premises name no rule of the class"
+            )
         found = self.service(node, self.arrivals)
         for rate, latency in stated or ():
             if not any(rate <= fastest and latency >= least for fastest, least in found or ()):
                 what = f"service left to {said(node)}: rate {brief(rate)} after {brief(latency)}"
                 raise RefutedError(f"{what} is not below {written(found)}")
+        if one.get("departure") is not None:
+            sent, what = buckets_of(one["departure"], "departures"), f"departures of {said(node)}"
+            self._above(sent, self._sent(node, self.arrivals), what)
 
-    def stay(self, node: Node, arrival: Curve | None, service: Service | None) -> Fraction | None:
+    def stay(
+        self, node: Node, arrival: Curve | None, service: Service | None, *, alone: bool | None = None
+    ) -> Fraction | None:
         """The longest delay at a node; None: unbounded."""
         if arrival is None or service is None:
             return None
-        alone = len(self.network.at[node]) == 1
+        if alone is None:
+            alone = len(self.network.at[node]) == 1
         found = longest_delay(arrival, service)
         return (
             found if self.fifo or (alone and busy(arrival, service) is not None) else busy(arrival, service)
@@ -163,7 +222,7 @@ class Analysis:
     def _bounds(self, node: Node) -> None:
         one, arrival, service = self.nodes[node], self.arrivals[node], self.services[node]
         delay, held = maybe(one["delay"], "delay"), maybe(one["backlog"], "backlog")
-        ruled = node[1] in self.network.servers[node[0]].ruled
+        ruled = self._is_assumed(node)
         self.delays[node], self.backlogs[node] = delay, held
         waits, most = self.stay(node, arrival, service), None
         if arrival is not None and service is not None:
@@ -257,7 +316,7 @@ class Analysis:
 
     def _cycles(self, needed: list[Fraction | None]) -> None:
         """Checks that the shifts in cycles are the greatest that hold together."""
-        cycle = self._in_cycles()
+        cycle = self.in_cycles()
         if not cycle:
             return
         hops = self.network.hops
@@ -272,7 +331,7 @@ class Analysis:
         arrivals, services, delays = dict(self.arrivals), dict(self.services), dict(self.delays)
         for node in sorted(cycle):
             arrivals[node] = self.arrival(node, nothing)
-            if node[1] not in self.network.servers[node[0]].ruled:
+            if not self._is_assumed(node):
                 services[node] = self.service(node, arrivals)
             finds_room = self._room(node, arrivals, delays)
             delays[node] = self.stay(node, arrivals[node], services[node])
@@ -288,7 +347,7 @@ class Analysis:
                     f"cycle: flow {flow} at {said(hops[hop].node)} may hold with greater shifts as well"
                 )
 
-    def _in_cycles(self) -> set[Node]:
+    def in_cycles(self) -> set[Node]:
         """Nodes in cycles of dependencies, and those between cycles."""
         network = self.network
         needs = {

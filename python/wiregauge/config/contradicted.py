@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from lxml import etree
 
@@ -12,7 +12,7 @@ from wiregauge.config.diagnostics import Diagnostic, TestError
 from wiregauge.config.structure import line_of, local
 from wiregauge.plan.planted import Contradiction
 
-__all__ = ["line_named", "placed", "refuse", "told"]
+__all__ = ["Lines", "line_named", "lines_of", "placed", "refuse", "told"]
 
 _NODES = ("end-system", "switch", "hub")
 
@@ -30,18 +30,30 @@ def placed(root: etree._Element | None, found: Contradiction) -> int:
     return line_of(own[found.number]) if found.number < len(own) else 0
 
 
-def line_named(root: etree._Element | None, element: str) -> int:
+Lines = Mapping[tuple[str, str | None, str | None], int]
+"""Line of the first element with a tag, an attribute and its value, or with a tag alone."""
+
+
+def lines_of(root: etree._Element | None) -> Lines:
+    """The lines of all elements of a test."""
+    found: dict[tuple[str, str | None, str | None], int] = {}
+    for node in root.iter("*") if root is not None else ():
+        tag = local(node)
+        found.setdefault((tag, None, None), line_of(node))
+        for attribute, value in node.items():
+            found.setdefault((tag, str(attribute), str(value)), line_of(node))
+    return found
+
+
+def line_named(lines: Lines, element: str) -> int:
     """The line of an element as messages name it: `<send flow="3">`, `switch "s"`, `flow 3`, `<as6802>`."""
     named = re.match(r'<?([a-z0-9-]+|end system)(?: (?:([a-z]+)=)?"?([^">]*)"?)?>?$', element)
-    if root is None or named is None:
+    if named is None:
         return 0
     tag, attribute, value = named.groups()
     tag = tag.replace(" ", "-")
     attribute = attribute or ("id" if tag == "flow" else "name")
-    for node in root.iter("*"):
-        if local(node) == tag and (value is None or node.get(attribute) == value):
-            return line_of(node)
-    return 0
+    return lines.get((tag, None, None) if value is None else (tag, attribute, value), 0)
 
 
 def _is_planted(node: etree._Element) -> bool:
