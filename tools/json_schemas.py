@@ -11,8 +11,12 @@ from wiregauge.calibrate.host_shown import host_schema
 from wiregauge.calibrate.host_shown import schema_path as host_schema_path
 from wiregauge.calibrate.switch_shown import schema_path as identify_schema_path
 from wiregauge.calibrate.switch_shown import switch_schema as identify_schema
+from wiregauge.reflectors.line import line_schema
+from wiregauge.reflectors.line import schema_path as line_schema_path
 from wiregauge.reflectors.measured import schema_path as session_schema_path
 from wiregauge.reflectors.measured import session_schema
+from wiregauge.reflectors.stretches import schema_path as session_summary_schema_path
+from wiregauge.reflectors.stretches import session_summary_schema
 from wiregauge.results import schema_path
 from wiregauge.results.comparing import compare_schema_path, trend_schema_path
 from wiregauge.results.comparing.types import compare_schema, trend_schema
@@ -42,6 +46,8 @@ def schemas() -> dict[Path, str]:
         trend_schema_path(): trend_schema(),
         explain_schema_path(): explain_schema(),
         session_schema_path(): session_schema(),
+        line_schema_path(): line_schema(),
+        session_summary_schema_path(): session_summary_schema(),
         streams_schema_path(): streams_schema(),
         methods_schema_path(): methods_schema(),
         study_schema_path(): study_schema(),

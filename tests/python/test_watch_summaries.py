@@ -70,7 +70,7 @@ def test_each_hour_and_day_is_stored_by_itself(tmp_path: Path) -> None:
 
 def test_what_was_not_watched_is_a_line_and_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     boots = iter(["a"] * 20)
-    monkeypatch.setattr("wiregauge.watching.summaries._boot", lambda: next(boots))
+    monkeypatch.setattr("wiregauge.watching.stretches._boot", lambda: next(boots))
     first = Watch(tmp_path / "s", NOON)
     first.go_on(3600, frames=7)
     first.go_on(1200, frames=5)

@@ -47,6 +47,26 @@ const PACKET_TX_TIMESTAMP: libc::c_int = 16;
 /// `TP_STATUS_VLAN_VALID` of linux/if_packet.h.
 const VLAN_VALID: u32 = 1 << 4;
 
+/// An ICMP message that answers an earlier datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct IcmpAnswer {
+    pub(crate) is_v6: bool,
+    pub(crate) kind: u8,
+    pub(crate) code: u8,
+}
+
+impl IcmpAnswer {
+    /// "Destination unreachable": `ICMP_DEST_UNREACH` of linux/icmp.h, `ICMPV6_DEST_UNREACH` of linux/icmpv6.h.
+    pub(crate) fn is_unreachable(self) -> bool {
+        self.kind == if self.is_v6 { 1 } else { 3 }
+    }
+
+    /// `ICMP_PORT_UNREACH` and `ICMPV6_PORT_UNREACH` of the same.
+    pub(crate) fn is_of_port(self) -> bool {
+        self.code == if self.is_v6 { 4 } else { 3 }
+    }
+}
+
 /// Content of the control messages of one frame.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ancillary {
@@ -56,12 +76,12 @@ pub(crate) struct Ancillary {
     pub(crate) vlan_tci: Option<u16>,
     /// Number of the send to which a transmit timestamp belongs.
     pub(crate) send_number: Option<u32>,
-    /// TTL of the IPv4 header.
+    /// TTL of the IPv4 header, hop limit of the IPv6 header.
     pub(crate) ttl: Option<u8>,
-    /// Traffic class of the IPv4 header: DSCP and ECN.
+    /// Traffic class of the IP header: DSCP and ECN.
     pub(crate) traffic_class: Option<u8>,
-    /// Type and code of an ICMP message that answers an earlier datagram.
-    pub(crate) icmp: Option<(u8, u8)>,
+    /// An ICMP message that answers an earlier datagram.
+    pub(crate) icmp: Option<IcmpAnswer>,
 }
 
 /// Reads the control messages the kernel left in a message header.
@@ -101,29 +121,40 @@ pub(crate) fn read_ancillary(header: &libc::msghdr, control: &ControlBuffer) -> 
                     found.vlan_tci = Some(auxiliary.vlan_tci);
                 }
             }
-            (libc::SOL_IP, libc::IP_RECVERR) | (libc::SOL_PACKET, PACKET_TX_TIMESTAMP) => {
-                match value::<libc::sock_extended_err>(data) {
-                    Some(error) if error.ee_origin == libc::SO_EE_ORIGIN_ICMP => {
-                        found.icmp = Some((error.ee_type, error.ee_code));
-                    }
-                    Some(error)
-                        if error.ee_origin == libc::SO_EE_ORIGIN_TIMESTAMPING
-                            && error.ee_info == TIMESTAMP_OF_SEND =>
-                    {
-                        found.send_number = Some(error.ee_data);
-                    }
-                    _ => {}
+            (libc::SOL_IP, libc::IP_RECVERR)
+            | (libc::SOL_IPV6, libc::IPV6_RECVERR)
+            | (libc::SOL_PACKET, PACKET_TX_TIMESTAMP) => match value::<libc::sock_extended_err>(data) {
+                Some(error) if icmp_in(&error).is_some() => found.icmp = icmp_in(&error),
+                Some(error)
+                    if error.ee_origin == libc::SO_EE_ORIGIN_TIMESTAMPING
+                        && error.ee_info == TIMESTAMP_OF_SEND =>
+                {
+                    found.send_number = Some(error.ee_data);
                 }
-            }
-            (libc::SOL_IP, libc::IP_TTL) => {
+                _ => {}
+            },
+            (libc::SOL_IP, libc::IP_TTL) | (libc::SOL_IPV6, libc::IPV6_HOPLIMIT) => {
                 found.ttl = value::<libc::c_int>(data).and_then(|ttl| u8::try_from(ttl).ok());
             }
             (libc::SOL_IP, libc::IP_TOS) => found.traffic_class = data.first().copied(),
+            (libc::SOL_IPV6, libc::IPV6_TCLASS) => {
+                found.traffic_class = value::<libc::c_int>(data).and_then(|class| u8::try_from(class).ok());
+            }
             _ => {}
         }
         at += length.next_multiple_of(size_of::<usize>());
     }
     found
+}
+
+/// The ICMP message that an error is, if it is one.
+fn icmp_in(error: &libc::sock_extended_err) -> Option<IcmpAnswer> {
+    let is_v6 = error.ee_origin == libc::SO_EE_ORIGIN_ICMP6;
+    (is_v6 || error.ee_origin == libc::SO_EE_ORIGIN_ICMP).then_some(IcmpAnswer {
+        is_v6,
+        kind: error.ee_type,
+        code: error.ee_code,
+    })
 }
 
 /// C structures of integers, readable from any bytes.

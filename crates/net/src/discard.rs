@@ -4,7 +4,7 @@ use std::net::SocketAddrV4;
 use std::os::fd::{AsFd, OwnedFd};
 
 use crate::error::NetError;
-use crate::socket::address_in;
+use crate::socket::address::address_in;
 use crate::sys::{bind, set_option, socket};
 
 /// A UDP socket that discards datagrams.

@@ -8,7 +8,7 @@
 //! Frames are sent through the queueing discipline: a network under test is shaped there.
 
 use std::io;
-use std::net::SocketAddrV4;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use wg_frame::ethernet::MacAddress;
@@ -21,9 +21,11 @@ use crate::interface::Interface;
 use crate::sys::{bind, check, get_option, length_of, link_address, set_option, short, socket};
 use crate::target::{MacRange, Target};
 use crate::wake::Wake;
+use address::{AddressRoom, KernelAddress};
 
 pub use ip::Unreachable;
 
+pub(crate) mod address;
 mod ip;
 
 /// Requested buffer length in bytes. The kernel doubles it for its bookkeeping.
@@ -46,6 +48,7 @@ const SOFTWARE: u32 = libc::SOF_TIMESTAMPING_SOFTWARE
 pub struct Socket {
     fd: OwnedFd,
     packet: bool,
+    ipv6: bool,
     control: ControlBuffer,
     timestamp_controls: Box<[ControlBuffer; TX_BATCH]>,
     sends: u32,
@@ -113,10 +116,10 @@ pub struct Received {
     /// [`Socket::report_hardware_timestamps`].
     pub hardware_ns: Option<i64>,
     /// Source address; UDP only.
-    pub source: Option<SocketAddrV4>,
+    pub source: Option<SocketAddr>,
     /// 802.1Q tag control information with which it arrived.
     pub vlan_tci: Option<u16>,
-    /// TTL with which it arrived; only after [`Socket::report_ip_headers`].
+    /// TTL, or hop limit, with which it arrived; only after [`Socket::report_ip_headers`].
     pub ttl: Option<u8>,
     /// Traffic class with which it arrived, DSCP and ECN; only after [`Socket::report_ip_headers`].
     pub traffic_class: Option<u8>,
@@ -156,16 +159,36 @@ impl Socket {
     ///
     /// # Errors
     /// The address is in use or not configured, or the kernel lacks transmit and receive timestamps.
-    pub fn udp(at: SocketAddrV4) -> Result<Self, NetError> {
+    pub fn udp(at: impl Into<SocketAddr>) -> Result<Self, NetError> {
+        let at = at.into();
         let what = format!("cannot open the UDP access point {at}");
-        let open = Self::open(libc::AF_INET, libc::SOCK_DGRAM, false, &what)?;
+        let family = if at.is_ipv6() { libc::AF_INET6 } else { libc::AF_INET };
+        let mut open = Self::open(family, libc::SOCK_DGRAM, false, &what)?;
+        open.ipv6 = at.is_ipv6();
         let fd = open.fd.as_fd();
-        let plain = |e| NetError::of(what.clone(), "", e);
-        // A message larger than the MTU must be refused, not fragmented without notice.
-        set_option(fd, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO).map_err(plain)?;
-        // Without this the kernel hides drops of the queueing discipline.
-        set_option(fd, libc::IPPROTO_IP, libc::IP_RECVERR, 1).map_err(plain)?;
-        bind(fd, &address_in(at)).map_err(|e| {
+        // A message larger than the MTU must be refused, not fragmented without notice. Without errors the kernel hides
+        // drops of the queueing discipline.
+        let options = if at.is_ipv6() {
+            [
+                (libc::IPV6_V6ONLY, 1),
+                (libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DO),
+                (libc::IPV6_RECVERR, 1),
+            ]
+            .map(|(option, value)| (libc::IPPROTO_IPV6, option, value))
+            .to_vec()
+        } else {
+            [(libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DO), (libc::IP_RECVERR, 1)]
+                .map(|(option, value)| (libc::IPPROTO_IP, option, value))
+                .to_vec()
+        };
+        for (level, option, value) in options {
+            set_option(fd, level, option, value).map_err(|e| NetError::of(what.clone(), "", e))?;
+        }
+        let bound = match KernelAddress::from(at) {
+            KernelAddress::V4(address) => bind(fd, &address),
+            KernelAddress::V6(address) => bind(fd, &address),
+        };
+        bound.map_err(|e| {
             NetError::of(what.clone(), "is the address configured on this host, and no other agent on it?", e)
         })?;
         open.enable_timestamps(&what)?;
@@ -237,6 +260,7 @@ impl Socket {
         Ok(Self {
             fd,
             packet,
+            ipv6: false,
             control: ControlBuffer::EMPTY,
             timestamp_controls,
             sends: 0,
@@ -287,7 +311,7 @@ impl Socket {
     ///
     /// # Errors
     /// The frame was not sent; see [`SendFailure`]. `Ok` is the number that its transmit timestamp will have.
-    pub fn send(&mut self, frame: &[u8], to: Option<SocketAddrV4>) -> Result<u32, SendFailure> {
+    pub fn send(&mut self, frame: &[u8], to: Option<SocketAddr>) -> Result<u32, SendFailure> {
         self.send_asking(frame, to, false)
     }
 
@@ -299,7 +323,7 @@ impl Socket {
     pub fn send_with_hardware_timestamp(
         &mut self,
         frame: &[u8],
-        to: Option<SocketAddrV4>,
+        to: Option<SocketAddr>,
     ) -> Result<u32, SendFailure> {
         self.send_asking(frame, to, true)
     }
@@ -307,16 +331,11 @@ impl Socket {
     fn send_asking(
         &mut self,
         frame: &[u8],
-        to: Option<SocketAddrV4>,
+        to: Option<SocketAddr>,
         hardware: bool,
     ) -> Result<u32, SendFailure> {
-        let address = to.map(address_in);
-        let (pointer, length) = match &address {
-            Some(address) => {
-                (std::ptr::from_ref(address).cast::<libc::sockaddr>(), length_of::<libc::sockaddr_in>())
-            }
-            None => (std::ptr::null(), 0),
-        };
+        let address = to.map(KernelAddress::from);
+        let (pointer, length) = address.as_ref().map_or((std::ptr::null(), 0), KernelAddress::raw);
         for last_try in [false, true] {
             let sent = if hardware {
                 self.send_with_request(frame, pointer, length)
@@ -382,14 +401,13 @@ impl Socket {
     /// # Errors
     /// The access point is unusable, for example because its interface went away.
     pub fn receive(&mut self, buffer: &mut [u8], block: bool) -> io::Result<Option<Received>> {
-        // SAFETY: a sockaddr_in of zeroes is valid.
-        let mut source: libc::sockaddr_in = unsafe { std::mem::zeroed() };
+        let mut source = AddressRoom::empty();
         let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
         // SAFETY: a msghdr of zeroes is a valid "nothing"; its padding differs between C libraries.
         let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
         if !self.packet {
             header.msg_name = (&raw mut source).cast();
-            header.msg_namelen = length_of::<libc::sockaddr_in>();
+            header.msg_namelen = length_of::<AddressRoom>();
         }
         header.msg_iov = &raw mut part;
         header.msg_iovlen = 1;
@@ -409,14 +427,11 @@ impl Socket {
             };
         }
         let ancillary = read_ancillary(&header, &self.control);
-        let from = (!self.packet).then(|| {
-            SocketAddrV4::new(u32::from_be(source.sin_addr.s_addr).into(), u16::from_be(source.sin_port))
-        });
         Ok(Some(Received {
             len: got.unsigned_abs(),
             timestamp: ancillary.software_timestamp,
             hardware_ns: ancillary.hardware_timestamp,
-            source: from,
+            source: if self.packet { None } else { source.read() },
             vlan_tci: ancillary.vlan_tci,
             ttl: ancillary.ttl,
             traffic_class: ancillary.traffic_class,
@@ -514,18 +529,14 @@ impl Socket {
     ///
     /// # Errors
     /// The socket is a raw access point.
-    pub fn local(&self) -> io::Result<SocketAddrV4> {
-        // SAFETY: a sockaddr_in of zeroes is valid.
-        let mut address: libc::sockaddr_in = unsafe { std::mem::zeroed() };
-        let mut length = length_of::<libc::sockaddr_in>();
-        // SAFETY: the pointers describe a live sockaddr_in and its length; the kernel writes no more than that.
+    pub fn local(&self) -> io::Result<SocketAddr> {
+        let mut address = AddressRoom::empty();
+        let mut length = length_of::<AddressRoom>();
+        // SAFETY: the pointers describe live room for an address and its length; the kernel writes no more than that.
         let done =
             unsafe { libc::getsockname(self.fd.as_raw_fd(), (&raw mut address).cast(), &raw mut length) };
         check(done)?;
-        if i32::from(address.sin_family) != libc::AF_INET {
-            return Err(io::Error::from_raw_os_error(libc::EAFNOSUPPORT));
-        }
-        Ok(SocketAddrV4::new(u32::from_be(address.sin_addr.s_addr).into(), u16::from_be(address.sin_port)))
+        address.read().ok_or_else(|| io::Error::from_raw_os_error(libc::EAFNOSUPPORT))
     }
 
     /// Receive buffer granted by the kernel in bytes, its bookkeeping included.
@@ -534,15 +545,6 @@ impl Socket {
     /// None in practice.
     pub fn receive_buffer(&self) -> io::Result<u32> {
         get_option(self.fd.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, 0).map(libc::c_int::unsigned_abs)
-    }
-}
-
-pub(crate) fn address_in(at: SocketAddrV4) -> libc::sockaddr_in {
-    libc::sockaddr_in {
-        sin_family: short(libc::AF_INET as i64),
-        sin_port: at.port().to_be(),
-        sin_addr: libc::in_addr { s_addr: u32::from(*at.ip()).to_be() },
-        sin_zero: [0; 8],
     }
 }
 

@@ -32,6 +32,8 @@ unsafe impl Plain for [u8; 84] {}
 // SAFETY: integers; its padding is sent and read by nobody.
 unsafe impl Plain for libc::sockaddr_in {}
 // SAFETY: likewise.
+unsafe impl Plain for libc::sockaddr_in6 {}
+// SAFETY: likewise.
 unsafe impl Plain for libc::sockaddr_ll {}
 // SAFETY: likewise.
 unsafe impl Plain for libc::sockaddr_xdp {}

@@ -1,19 +1,23 @@
-"""Options of `run` that look at a run while it goes on: alarms, what they bring about, the endpoint, the disk."""
+"""What looks at a measurement while it goes on: alarms, what they bring about, the endpoint, the disk."""
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from wiregauge.cli.options import meant
-from wiregauge.terminal import BAD_INPUT, fail
+from wiregauge.terminal import BAD_INPUT, fail, say
 
 if TYPE_CHECKING:
+    from prometheus_client.registry import Collector
+
     from wiregauge.plan import Campaign
+    from wiregauge.runner.live.hook import Hook
 
 __all__ = [
     "AlarmTexts",
@@ -23,8 +27,12 @@ __all__ = [
     "OnAlarm",
     "check_action",
     "check_alarms",
+    "hooked",
     "metrics_address",
     "monitor_options",
+    "say_all",
+    "say_failed",
+    "served",
 ]
 
 AlarmTexts = Annotated[
@@ -176,3 +184,45 @@ def _bytes(text: str | None) -> int | None:
         return size_of(text)
     except QuantityError as error:
         fail(f"--disk {error}", BAD_INPUT)
+
+
+@contextlib.contextmanager
+def served(address: tuple[str, int] | None, collector: Collector) -> Iterator[None]:
+    """Serves what a collector has to say at an address, if there is one."""
+    if address is None:
+        yield
+        return
+    from wiregauge.runner.live.endpoint import Endpoint
+
+    endpoint = Endpoint(address, collector)
+    endpoint.serve()
+    try:
+        yield
+    finally:
+        endpoint.close()
+
+
+@contextlib.contextmanager
+def hooked(actions: Sequence[str]) -> Iterator[list[Hook]]:
+    """The commands among actions, which have ended in the end."""
+    from wiregauge.runner.live.hook import Hook
+
+    hooks = [Hook(shlex.split(action)) for action in actions if action != "exit"]
+    try:
+        yield hooks
+    finally:
+        for hook in hooks:
+            hook.close()
+
+
+def say_failed(hooks: Iterable[Hook]) -> None:
+    """Says which commands failed."""
+    for hook in hooks:
+        if hook.failed:
+            say(f"--on-alarm: {hook.failed} of {hook.started} commands failed; the first: {hook.reason}")
+
+
+def say_all(sentences: Iterable[str]) -> None:
+    """Says each sentence."""
+    for sentence in sentences:
+        say(sentence)

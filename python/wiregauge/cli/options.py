@@ -42,6 +42,8 @@ MEANINGS: Final = {
     "--run": "Only this run of a swept test",
     "--seed": "Seed of every random choice",
     "--sensitivity": "Change each parameter by itself",
+    "--summaries": "Store each hour and each day by itself in this folder; in an earlier one go on, and state what is "
+    "missing",
     "--time-limit": "How long to look for an answer",
 }
 """By option; `tests/python/test_options.py` holds that every command says it so."""

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from wiregauge.cli.alarms import check_action, metrics_address
+from wiregauge.cli.forever import Around
 from wiregauge.cli.lab import LabFolder, joined_host, opened_lab
 from wiregauge.cli.options import meant
 from wiregauge.cli.reflector import AUTHENTICATED_B, OPEN_B, PERIOD, PROTOCOLS, Wishes, probe_reflector
@@ -159,6 +161,50 @@ def probe(
         int,
         typer.Option("--dscp", metavar="N", min=0, max=63, help="To a reflector: class of the packets."),
     ] = 0,
+    priority: Annotated[
+        int | None,
+        typer.Option(
+            "--socket-priority",
+            metavar="P",
+            min=0,
+            max=7,
+            help="To a reflector: priority of the socket, by which a VLAN interface chooses that of the tag.",
+            show_default="that of --dscp",
+        ),
+    ] = None,
+    forever: Annotated[
+        bool,
+        typer.Option(
+            "--forever", help="To a reflector: measure until Ctrl-C; with --json print one line a second."
+        ),
+    ] = False,
+    summaries: Annotated[
+        Path | None,
+        typer.Option(
+            "--summaries",
+            metavar="DIR",
+            help=meant("--summaries", only="With --forever"),
+            show_default=False,
+        ),
+    ] = None,
+    on_alarm: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--on-alarm",
+            metavar="exit|COMMAND",
+            help=meant("--on-alarm", only="With --forever and --limit"),
+            show_default="print a line",
+        ),
+    ] = None,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            "--metrics",
+            metavar="[ADDRESS:]PORT",
+            help=meant("--metrics", only="With --forever"),
+            show_default=False,
+        ),
+    ] = None,
     folder: LabFolder = None,
     as_json: AsJson = False,
 ) -> None:
@@ -169,8 +215,8 @@ def probe(
     from wiregauge.runner.lab.hosts import own_agent
     from wiregauge.runner.stopping import exit_on_second_signal
 
-    if count is not None and duration is not None:
-        fail("give --count or --duration, not both", BAD_INPUT)
+    if sum((count is not None, duration is not None, forever)) > 1:
+        fail("give one of --count, --duration and --forever", BAD_INPUT)
     if protocol in PROTOCOLS:
         if join is not None or round_trip or interface is not None or host_interface is not None or folder:
             fail(
@@ -178,17 +224,28 @@ def probe(
                 "--round-trip, --interface, --host-interface and --lab",
                 BAD_INPUT,
             )
+        around = _around(summaries, on_alarm, metrics, limit, forever=forever)
         wishes = Wishes(
-            protocol, period or PERIOD, payload, count, duration, limit or [], key, timestamps, session, dscp
+            protocol,
+            period or PERIOD,
+            payload,
+            count,
+            duration,
+            limit or [],
+            key,
+            timestamps,
+            session,
+            dscp,
+            priority,
+            around,
         )
         raise typer.Exit(probe_reflector(host, wishes, out, as_json=as_json))
     if protocol not in ("udp", "raw"):
         fail(f'--protocol {protocol}: there are "udp", "raw", "stamp" and "twamp-light"', BAD_INPUT)
-    if key is not None or session or dscp or timestamps != "ntp":
-        fail(
-            "--key, --timestamps, --session and --dscp have an effect on reflectors only; leave them out",
-            BAD_INPUT,
-        )
+    _refuse_of_reflectors(
+        key or session or dscp or timestamps != "ntp" or priority is not None,
+        forever or summaries or on_alarm or metrics,
+    )
     if host_interface is not None and join is None:
         fail("--host-interface has an effect with --join only; later it stands in the inventory", BAD_INPUT)
     bounds = [_bound(text) for text in limit or []]
@@ -217,6 +274,44 @@ def probe(
         judgement = _run(loaded, hosts, own, place, troubles, observer, realtime=realtime)
         code = show_judgement(judgement, troubles, as_json=as_json, with_report=True, whole=observer.whole)
     raise typer.Exit(code)
+
+
+def _refuse_of_reflectors(of_packets: object, without_end: object) -> None:
+    """Refuses options that only a session with a reflector has."""
+    if of_packets:
+        fail(
+            "--key, --timestamps, --session, --dscp and --socket-priority have an effect on reflectors only; leave "
+            "them out",
+            BAD_INPUT,
+        )
+    if without_end:
+        fail(
+            "--forever, --summaries, --on-alarm and --metrics need a reflector: start `wiregauge agent reflect` on the "
+            "other host, and probe it with --protocol stamp",
+            BAD_INPUT,
+        )
+
+
+def _around(
+    summaries: Path | None,
+    on_alarm: Sequence[str] | None,
+    metrics: str | None,
+    limits: Sequence[str] | None,
+    *,
+    forever: bool,
+) -> Around | None:
+    """What goes on around a session without an end; None: it has one."""
+    if not forever:
+        if summaries or on_alarm or metrics:
+            fail(
+                "--summaries, --on-alarm and --metrics have an effect with --forever only; add it", BAD_INPUT
+            )
+        return None
+    if on_alarm and not limits:
+        fail("--on-alarm has an effect with --limit only; give one, or leave it out", BAD_INPUT)
+    for action in on_alarm or ():
+        check_action(action)
+    return Around(summaries, on_alarm or (), metrics_address(metrics))
 
 
 def _bound(text: str) -> tuple[str, str, str]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 import typer
 
 from wiregauge.cli.options import meant
-from wiregauge.cli.reflector import show_stored_session
+from wiregauge.cli.reflector import show_session
 from wiregauge.cli.shared import (
     A_PAGE,
     AsJson,
@@ -25,7 +25,7 @@ from wiregauge.cli.shared import (
     points_at,
     readable,
 )
-from wiregauge.cli.streaming import report_directory, show_directory
+from wiregauge.cli.streaming import report_directory, show_streams
 from wiregauge.terminal import BAD_INPUT, INCOMPLETE, exit_code, fail, make_console, put, put_errors, say
 
 if TYPE_CHECKING:
@@ -46,6 +46,18 @@ def _held(place: Path) -> str | None:
     from wiregauge.streams import is_of_streams
 
     return STREAMS if is_of_streams(place) else SESSION if is_of_session(place) else None
+
+
+def _show_held(place: Path, held: str, *, as_json: bool) -> int:
+    """Shows what a directory holds instead of a run; returns the exit code."""
+    from wiregauge import reflectors, streams
+
+    try:
+        if held == STREAMS:
+            return show_streams(streams.opened(place), as_json=as_json)
+        return show_session(reflectors.opened(place), as_json=as_json)
+    except (reflectors.SessionError, streams.StreamsError) as error:
+        fail(str(error), BAD_INPUT)
 
 
 def show(
@@ -89,8 +101,7 @@ def show(
     if held is not None:
         if explained or flows:
             fail(f"{place}: holds {held}; leave --explain and --flow out", BAD_INPUT)
-        shown = show_directory if held == STREAMS else show_stored_session
-        raise typer.Exit(shown(place, as_json=as_json))
+        raise typer.Exit(_show_held(place, held, as_json=as_json))
     count = (worst or 10) if explained else None
     with readable(place) as (directory, here):
         known = {flow.id for run in directory.plan.runs for flow in run.flows}

@@ -165,17 +165,6 @@ def _learn(observed: Observed, path: Path) -> None:
         fail(f"{path}: cannot be written: {error.strerror}", BAD_INPUT)
 
 
-def show_directory(place: Path, *, as_json: bool) -> int:
-    """Shows the streams that a directory holds; returns the exit code."""
-    from wiregauge.streams import StreamsError, opened
-
-    try:
-        observed = opened(place)
-    except StreamsError as error:
-        fail(str(error), BAD_INPUT)
-    return show_streams(observed, as_json=as_json)
-
-
 def report_directory(place: Path) -> None:
     """Writes the page of the streams that a directory holds."""
     from wiregauge.streams import StreamsError, opened

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import shlex
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TypeAlias
 
 import typer
 
-from wiregauge.cli.alarms import check_action, metrics_address
+from wiregauge.cli.alarms import check_action, hooked, metrics_address, say_all, say_failed, served
 from wiregauge.cli.options import meant
 from wiregauge.cli.streaming import (
     ContractFile,
@@ -22,7 +21,7 @@ from wiregauge.cli.streaming import (
     page_of,
     show_streams,
 )
-from wiregauge.terminal import BAD_INPUT, NO_ENVIRONMENT, fail, make_console, put, put_lines, say
+from wiregauge.terminal import BAD_INPUT, NO_ENVIRONMENT, fail, make_console, put, put_lines
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -68,8 +67,7 @@ def watch(
         typer.Option(
             "--summaries",
             metavar="DIR",
-            help="Store each hour and each day by itself in this folder; in one of an earlier watch go on, and state "
-            "what was not watched.",
+            help=meant("--summaries"),
             show_default=False,
         ),
     ] = None,
@@ -107,6 +105,7 @@ def watch(
     from wiregauge.runner.bench import BenchError
     from wiregauge.streams import StreamsError, written
     from wiregauge.watching import Summaries, Watcher, WatchError
+    from wiregauge.watching.figures import WatchFigures
 
     found, error_ns = contract_of(contract, timestamp_error)
     if len(set(interfaces)) < len(interfaces):
@@ -120,19 +119,18 @@ def watch(
         if out is not None:
             RunDirectory.check_free(out)
         kept = None if summaries is None else Summaries(summaries)
+        figures = WatchFigures(interfaces)
         with (
-            _served(address, interfaces) as figures,
-            _hooked(on_alarm or ()) as hooks,
+            served(address, figures),
+            hooked(on_alarm or ()) as hooks,
             Watcher(interfaces, found, error_ns, 0 if kept is None else len(kept.periods)) as watcher,
         ):
             consumers = _Consumers(figures, hooks, "exit" in (on_alarm or ()), kept)
-            _say_all(kept.begin() if kept is not None else ())
+            say_all(kept.begin() if kept is not None else ())
             ended = _follow(watcher, seconds, consumers, as_json=as_json)
-            _say_all(kept.end(watcher.turn) if kept is not None else ())
+            say_all(kept.end(watcher.turn) if kept is not None else ())
             observed = watcher.stop()
-        for hook in hooks:
-            if hook.failed:
-                say(f"--on-alarm: {hook.failed} of {hook.started} commands failed; the first: {hook.reason}")
+        say_failed(hooks)
         if ended is not None and seconds is not None:
             reason = f"{ended} before --for {for_} was over"
             observed = replace(
@@ -166,42 +164,11 @@ def _seconds(text: str | None) -> float | None:
 class _Consumers(NamedTuple):
     """Who hears of each second, besides the one who looks on."""
 
-    figures: WatchFigures | None
+    figures: WatchFigures
     hooks: Sequence[Hook]
     ends: bool
     """Whether an alarm ends the watch."""
     summaries: Summaries | None
-
-
-@contextlib.contextmanager
-def _served(address: tuple[str, int] | None, interfaces: Sequence[str]) -> Iterator[WatchFigures | None]:
-    """Figures that are served at an address, if there is one."""
-    if address is None:
-        yield None
-        return
-    from wiregauge.runner.live.endpoint import Endpoint
-    from wiregauge.watching.figures import WatchFigures
-
-    figures = WatchFigures(interfaces)
-    endpoint = Endpoint(address, figures)
-    endpoint.serve()
-    try:
-        yield figures
-    finally:
-        endpoint.close()
-
-
-@contextlib.contextmanager
-def _hooked(actions: Sequence[str]) -> Iterator[list[Hook]]:
-    """The commands among actions, which have ended in the end."""
-    from wiregauge.runner.live.hook import Hook
-
-    hooks = [Hook(shlex.split(action)) for action in actions if action != "exit"]
-    try:
-        yield hooks
-    finally:
-        for hook in hooks:
-            hook.close()
 
 
 def _follow(watcher: Watcher, seconds: float | None, consumers: _Consumers, *, as_json: bool) -> str | None:
@@ -223,7 +190,7 @@ def _follow(watcher: Watcher, seconds: float | None, consumers: _Consumers, *, a
                 show(second, frames, raised, alarms)
                 frames = second.so_far.frames
                 if consumers.summaries is not None:
-                    _say_all(consumers.summaries.look(watcher.turn))
+                    say_all(consumers.summaries.look(watcher.turn))
                 if _tell_of(second, raised, alarms, consumers):
                     return "ended by an alarm"
                 if end is not None and time.monotonic() >= end:
@@ -233,15 +200,9 @@ def _follow(watcher: Watcher, seconds: float | None, consumers: _Consumers, *, a
     return "stopped"
 
 
-def _say_all(sentences: Iterable[str]) -> None:
-    for sentence in sentences:
-        say(sentence)
-
-
 def _tell_of(second: Second, raised: Sequence[Alarm], alarms: PromiseAlarms, consumers: _Consumers) -> bool:
     """Hands a second on; whether an alarm of it ends the watch."""
-    if consumers.figures is not None:
-        consumers.figures.show(second, alarms)
+    consumers.figures.show(second, alarms)
     begun = [alarm for alarm in raised if alarm.end_s is None]
     if begun and consumers.hooks:
         from msgspec import to_builtins

@@ -9,7 +9,7 @@ from wiregauge.records.adding import add_spooled
 from wiregauge.records.beside import store_beside
 from wiregauge.records.clockstates import store_clock_states
 from wiregauge.records.contained import check_contained
-from wiregauge.records.directory import MANIFEST, RunDirectory, read_manifest
+from wiregauge.records.directory import MANIFEST, RunDirectory, holds_instead, read_manifest
 from wiregauge.records.errors import (
     DamagedError,
     NoRoomError,
@@ -42,6 +42,7 @@ __all__ = [
     "change_notes",
     "check_contained",
     "describe",
+    "holds_instead",
     "missing_runs",
     "process_run",
     "read_json",

@@ -38,7 +38,7 @@ from wiregauge.records.reported import RunEntry, entry_json, read_entries
 from wiregauge.records.traits import Traits, traits_of
 from wiregauge.records.uncollected import uncollected
 
-__all__ = ["MANIFEST", "RunDirectory", "RunDirectoryError", "read_manifest", "utc_now"]
+__all__ = ["MANIFEST", "RunDirectory", "RunDirectoryError", "holds_instead", "read_manifest", "utc_now"]
 
 SCHEMA: Final = 3
 """Schema version of manifest.json and tracking.json."""
@@ -88,6 +88,11 @@ class _LastPlan:
 def utc_now() -> str:
     """The present as RFC 3339 in UTC, whole milliseconds."""
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def holds_instead(place: Path, file: str) -> bool:
+    """Whether a directory holds what this file is of, rather than a run."""
+    return (place / file).is_file() and not (place / MANIFEST).exists()
 
 
 def read_manifest(root: Path) -> dict[str, Any]:

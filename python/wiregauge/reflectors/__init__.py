@@ -3,7 +3,7 @@
 from wiregauge.reflectors.exchange import Collected, SessionError
 from wiregauge.reflectors.limits import Limit, LimitError, read_limit
 from wiregauge.reflectors.measured import Measured, Order
-from wiregauge.reflectors.session import EXCHANGES, is_of_session, json_text, judged, measure, opened
+from wiregauge.reflectors.session import EXCHANGES, is_of_session, json_text, judged, measure, opened, stored
 from wiregauge.reflectors.text import lines, table
 
 __all__ = [
@@ -21,5 +21,6 @@ __all__ = [
     "measure",
     "opened",
     "read_limit",
+    "stored",
     "table",
 ]

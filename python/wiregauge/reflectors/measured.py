@@ -89,6 +89,7 @@ class Order(Struct, frozen=True):
     """Address and port of the reflector."""
     protocol: Literal["stamp", "twamp-light"]
     count: Count
+    """0: without an end."""
     period_ns: Count
     payload: Count
     """UDP payload, B."""
@@ -98,7 +99,9 @@ class Order(Struct, frozen=True):
     """Session identifier (RFC 8972); 0: none."""
     dscp: Count
     patience_ns: Count
-    """How long answers were awaited after the last packet."""
+    """How long answers were awaited after the last packet; of a session without an end, each."""
+    priority: int | None = None
+    """Of the socket, by which a VLAN interface chooses that of the tag; None: that of the class."""
 
 
 class Measured(Struct, frozen=True):

@@ -10,10 +10,10 @@ from rich.console import Console
 from wiregauge import stats
 from wiregauge.measures.definitions import QUANTILES
 from wiregauge.measures.definitions.units import count_of, duration, share
-from wiregauge.reflectors.measured import Estimate, Measured, Series
+from wiregauge.reflectors.measured import Estimate, LimitHeld, Measured, Series
 from wiregauge.terminal import print_table
 
-__all__ = ["lines", "table"]
+__all__ = ["limit_text", "lines", "table"]
 
 NAMES: Final = {"stamp": "STAMP", "twamp-light": "TWAMP Light"}
 _ROWS: Final = {
@@ -33,10 +33,7 @@ _NUMBERING: Final = {
 def lines(measured: Measured) -> Iterator[str]:
     """The verdict and its limits, what was exchanged, and what limits it."""
     for one in measured.limits:
-        sign = "<=" if one.bound == "at-most" else ">="
-        observed = "no figure" if one.observed is None else _in(one.observed, one.unit)
-        reason = f": {one.reason}" if one.reason else ""
-        yield f"{one.result} {one.measure} {sign} {one.written}: {observed} (n = {one.n}){reason}"
+        yield f"{one.result} {limit_text(one)}"
     order, counts = measured.order, measured.counts
     mode = "authenticated" if order.is_authenticated else "unauthenticated"
     yield (
@@ -62,6 +59,14 @@ def lines(measured: Measured) -> Iterator[str]:
     hops = " to ".join(str(one) for one in measured.hops)
     where = f"{hops} hops away; " if hops else ""
     yield f"reflector: {where}its clock: {measured.reflector_clock}"
+
+
+def limit_text(one: LimitHeld) -> str:
+    """A limit, and what was observed."""
+    sign = "<=" if one.bound == "at-most" else ">="
+    observed = "no figure" if one.observed is None else _in(one.observed, one.unit)
+    reason = f": {one.reason}" if one.reason else ""
+    return f"{one.measure} {sign} {one.written}: {observed} (n = {one.n}){reason}"
 
 
 def table(measured: Measured, console: Console) -> None:

@@ -12,8 +12,10 @@ from wiregauge.measures.definitions import QUANTILES
 from wiregauge.measures.definitions.units import duration
 from wiregauge.reflectors.exchange import Collected
 from wiregauge.reflectors.measured import Estimate, Series
+from wiregauge.stats.growing import Growing
+from wiregauge.stats.sketch import mean_half_width, scaled_interval
 
-__all__ = ["Times", "times"]
+__all__ = ["Raw", "Times", "raw_times", "series_of_none", "series_of_sketch", "times"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -22,6 +24,7 @@ _DRIFT = 1e-3
 _STEP_NS = 2.0
 """Rounding of the timestamps of both formats."""
 TIMES = ("network", "rtt", "turnaround", "latency", "return_latency")
+_ONE_WAY = ("latency", "return_latency")
 
 
 class Times(Struct, frozen=True):
@@ -34,8 +37,33 @@ class Times(Struct, frozen=True):
     """Greatest of them."""
 
 
+class Raw(Struct, frozen=True):
+    """The times of exchanges by measure, ns, and what limits them."""
+
+    values: dict[str, Ints]
+    reason: str
+    """Why there are no one-way times; empty where there are."""
+    uncertainty: float | None
+    unusable: int
+    steps: list[float]
+    last: tuple[int, int, int] | None
+    """When the last packet with usable times left, and both its one-way times; None: there is none."""
+
+
 def times(collected: Collected) -> Times:
     """The times of the first answer to each packet."""
+    raw = raw_times(collected)
+    series = {}
+    for name, values in raw.values.items():
+        if name in _ONE_WAY:
+            series[name] = _series(values, raw.uncertainty) if not raw.reason else series_of_none(raw.reason)
+        else:
+            series[name] = _series(values)
+    return Times(series, raw.unusable, len(raw.steps), float(max(raw.steps, default=0.0)))
+
+
+def raw_times(collected: Collected, before: tuple[int, int, int] | None = None) -> Raw:
+    """The same without statistics; `before` is `last` of the exchanges before them."""
     first = collected.answers.unique("asked", keep="first", maintain_order=True)
     rows = first.join(collected.packets, on="asked", how="inner", maintain_order="left").sort("asked")
     left = rows["left_ns"].fill_null(rows["written_ns"]).to_numpy().astype(np.int64)
@@ -47,18 +75,19 @@ def times(collected: Collected) -> Times:
     ahead = np.where(rows["is_ptp"].to_numpy(), collected.summary.get("tai_ahead_ns", 0), 0)
     there = (received - ahead - left)[is_usable]
     back = (arrived - (sent - ahead))[is_usable]
-    steps = _steps(left[is_usable], there, back)
+    known = np.array([] if before is None else [before], dtype=np.int64).reshape(-1, 3)
+    seen = np.vstack([known, np.column_stack([left[is_usable], there, back])])
+    steps = _steps(seen[:, 0], seen[:, 1], seen[:, 2])
     reason, uncertainty = _comparable(rows.filter(pl.Series(is_usable)), collected, there, back, len(steps))
-    series = {
-        "network": _series((rtt - turnaround)[is_usable]),
-        "rtt": _series(rtt),
-        "turnaround": _series(turnaround[is_usable]),
-        **{
-            name: _series(values, uncertainty) if not reason else _none(reason)
-            for name, values in (("latency", there), ("return_latency", back))
-        },
+    values = {
+        "network": (rtt - turnaround)[is_usable],
+        "rtt": rtt,
+        "turnaround": turnaround[is_usable],
+        "latency": there,
+        "return_latency": back,
     }
-    return Times(series, int((~is_usable).sum()), len(steps), float(max(steps, default=0.0)))
+    last = tuple(seen[-1].tolist()) if len(seen) else None
+    return Raw(values, reason, uncertainty, int((~is_usable).sum()), steps, last)
 
 
 def _steps(left: Ints, there: Ints, back: Ints) -> list[float]:
@@ -102,13 +131,14 @@ def _comparable(
     return "", uncertainty
 
 
-def _none(reason: str) -> Series:
+def series_of_none(reason: str) -> Series:
+    """A series without a value, and why."""
     return Series(0, None, None, None, None, {}, None, reason)
 
 
 def _series(values: Ints, uncertainty: float | None = None) -> Series:
     if not len(values):
-        return _none("no answer with usable times")
+        return series_of_none("no answer with usable times")
     measured: Floats = values.astype(float)
     ascending = np.sort(measured)
     mean = stats.mean_estimate(measured)
@@ -126,6 +156,33 @@ def _series(values: Ints, uncertainty: float | None = None) -> Series:
         max=float(ascending[-1]),
         sd=stats.standard_deviation(measured),
         mean=Estimate(mean.mean, *bounds),
+        quantiles=quantiles,
+        uncertainty_ns=uncertainty,
+        reason="",
+    )
+
+
+def series_of_sketch(growing: Growing, uncertainty: float | None = None) -> Series:
+    """The same of values that were too many to be kept: percentiles are known to within a bucket."""
+    sketch, worth = growing.sketch(), growing.worth()
+    if sketch is None:
+        return series_of_none("no answer with usable times")
+    deviation = sketch.deviation()
+    bounds: tuple[float | None, float | None] = (None, None)
+    if worth is not None and deviation is not None:
+        half = mean_half_width(deviation, worth)
+        bounds = sketch.mean - half, sketch.mean + half
+    quantiles = {}
+    for name, q in QUANTILES.items():
+        if stats.supported(sketch.n, q):
+            interval = (None, None) if worth is None else scaled_interval(sketch, q, worth)
+            quantiles[name] = Estimate(sketch.quantile(q), *interval)
+    return Series(
+        n=sketch.n,
+        min=sketch.minimum,
+        max=sketch.maximum,
+        sd=deviation,
+        mean=Estimate(sketch.mean, *bounds),
         quantiles=quantiles,
         uncertainty_ns=uncertainty,
         reason="",

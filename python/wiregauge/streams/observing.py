@@ -19,7 +19,7 @@ from wiregauge import _native
 from wiregauge._version import __version__
 from wiregauge.files import ForeignFileError, open_regular, printable, read_text, write_whole
 from wiregauge.measures.definitions.units import count_of, duration
-from wiregauge.records import MANIFEST, RunDirectory, RunDirectoryError
+from wiregauge.records import RunDirectory, RunDirectoryError, holds_instead
 from wiregauge.streams.observed import SCHEMA, Observed
 
 __all__ = [
@@ -105,7 +105,7 @@ def written(observed: Observed, out: Path) -> None:
 
 def is_of_streams(place: Path) -> bool:
     """Whether a directory holds streams of a place rather than a run."""
-    return (place / FILE).is_file() and not (place / MANIFEST).exists()
+    return holds_instead(place, FILE)
 
 
 def opened(place: Path) -> Observed:

@@ -1,12 +1,12 @@
 //! `reflect` and `ask-reflector`: STAMP and TWAMP Light with devices of other makers.
 
-use std::net::SocketAddrV4;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::ValueEnum;
-use ipnet::Ipv4Net;
+use ipnet::IpNet;
 use wg_frame::stamp::Format;
 use wg_net::{NetError, Socket, Wake, realtime};
 
@@ -20,15 +20,15 @@ use crate::reflecting::sender::{Order, run};
 /// How to reflect.
 #[derive(clap::Args)]
 pub(crate) struct ReflectOptions {
-    /// IPv4 address and UDP port to answer at. On a host of several addresses, name the one that senders know: answers
-    /// to 0.0.0.0 leave with the address of their route.
+    /// Address and UDP port to answer at, for example [::]:862 for IPv6. On a host of several addresses, name the one
+    /// that senders know: answers to 0.0.0.0 or [::] leave with the address of their route.
     #[arg(long, default_value = "0.0.0.0:862")]
-    listen: SocketAddrV4,
-    /// Network whose senders are answered, for example 10.20.0.0/16 or 192.0.2.7/32; may be repeated. Needed: nobody is
-    /// answered unasked.
+    listen: SocketAddr,
+    /// Network whose senders are answered, for example 10.20.0.0/16, 192.0.2.7/32 or 2001:db8::/32; may be repeated.
+    /// Needed: nobody is answered unasked.
     #[arg(long, value_name = "NETWORK")]
-    allow: Vec<Ipv4Net>,
-    /// Packets per second that each sender's address gets an answer to.
+    allow: Vec<IpNet>,
+    /// Packets per second that each sender's address gets an answer to, or each network of 64 bits of IPv6.
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     rate: u32,
     /// Authenticated mode of STAMP: file with the key, 1 to 64 octets; a newline at its end is no part of it.
@@ -52,10 +52,10 @@ enum FormatName {
 pub(crate) struct AskOptions {
     /// The reflector.
     #[arg(long)]
-    to: SocketAddrV4,
-    /// Number of packets.
+    to: SocketAddr,
+    /// Number of packets. Default: on and on, until nobody reads.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
-    count: u32,
+    count: Option<u32>,
     /// Time from one packet to the next, in ns.
     #[arg(long, value_parser = clap::value_parser!(i64).range(10_000..=3_600_000_000_000))]
     period_ns: i64,
@@ -77,6 +77,10 @@ pub(crate) struct AskOptions {
     /// Differentiated services code point of the packets.
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=63))]
     dscp: u8,
+    /// Priority of the socket (`SO_PRIORITY`), by which a VLAN interface chooses that of the tag. Default: that of the
+    /// class.
+    #[arg(long, value_parser = clap::value_parser!(u8).range(0..=7))]
+    priority: Option<u8>,
     /// How long answers are awaited after the last packet, in ns.
     #[arg(long, value_parser = clap::value_parser!(i64).range(1..=60_000_000_000))]
     patience_ns: i64,
@@ -116,6 +120,7 @@ pub(crate) fn ask(options: &AskOptions) -> ExitCode {
         session: options.session,
         padding_is_tlv: !options.twamp,
         dscp: options.dscp,
+        priority: options.priority,
         patience_ns: options.patience_ns,
     };
     match run(order, console::say) {
@@ -168,7 +173,7 @@ fn reflected(options: &ReflectOptions) -> Result<Account, (u8, String)> {
 }
 
 /// A refused socket as a sentence with the cure.
-fn refusal(at: SocketAddrV4, error: &NetError) -> String {
+fn refusal(at: SocketAddr, error: &NetError) -> String {
     if error.io().kind() == std::io::ErrorKind::PermissionDenied {
         return format!(
             "port {} is privileged: run this as root or with CAP_NET_BIND_SERVICE, or name another port with --listen",

@@ -1,9 +1,9 @@
 //! Which senders a reflector answers, and how often: it never answers more than it is asked by those it was told of.
 
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-use ipnet::Ipv4Net;
+use ipnet::IpNet;
 use wg_frame::stamp::PORT;
 
 /// Greatest number of addresses and of sessions that are kept at a time.
@@ -47,11 +47,11 @@ impl Refusal {
 /// Bounds of a reflector, and what their senders have used of them.
 #[derive(Debug)]
 pub struct Allowed {
-    networks: Vec<Ipv4Net>,
+    networks: Vec<IpNet>,
     own_port: u16,
-    /// Packets per second of an address; as many may come at once.
+    /// Packets per second of an address, or of a network of 64 bits of IPv6; as many may come at once.
     rate: u32,
-    used: BTreeMap<Ipv4Addr, Bucket>,
+    used: BTreeMap<IpAddr, Bucket>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +63,7 @@ struct Bucket {
 
 impl Allowed {
     /// Senders of `networks`, each address with at most `rate` packets a second, to a reflector at `own_port`.
-    pub fn new(networks: Vec<Ipv4Net>, own_port: u16, rate: u32) -> Self {
+    pub fn new(networks: Vec<IpNet>, own_port: u16, rate: u32) -> Self {
         Self { networks, own_port, rate, used: BTreeMap::new() }
     }
 
@@ -71,21 +71,22 @@ impl Allowed {
     ///
     /// # Errors
     /// It must not be answered.
-    pub fn admit(&mut self, source: SocketAddrV4, now: i64) -> Result<(), Refusal> {
-        if !self.networks.iter().any(|network| network.contains(source.ip())) {
+    pub fn admit(&mut self, source: SocketAddr, now: i64) -> Result<(), Refusal> {
+        if !self.networks.iter().any(|network| network.contains(&source.ip())) {
             return Err(Refusal::NotAllowed);
         }
         if [PORT, self.own_port, 0].contains(&source.port()) {
             return Err(Refusal::FromReflector);
         }
         let full = i64::from(self.rate) * SECOND_NS;
-        if !self.used.contains_key(source.ip()) && self.used.len() >= MOST {
+        let account = account_of(source.ip());
+        if !self.used.contains_key(&account) && self.used.len() >= MOST {
             self.used.retain(|_, bucket| now.saturating_sub(bucket.at) < SECOND_NS);
             if self.used.len() >= MOST {
                 return Err(Refusal::TooMany);
             }
         }
-        let bucket = self.used.entry(*source.ip()).or_insert(Bucket { left: full, at: now });
+        let bucket = self.used.entry(account).or_insert(Bucket { left: full, at: now });
         let passed = now.saturating_sub(bucket.at).clamp(0, SECOND_NS);
         *bucket = Bucket { left: (bucket.left + passed * i64::from(self.rate)).min(full), at: now };
         if bucket.left < SECOND_NS {
@@ -96,24 +97,45 @@ impl Allowed {
     }
 }
 
+/// The address whose packets are counted together: of IPv6 the upper 64 bits, as a host may have any of the others.
+fn account_of(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::net::Ipv4Addr;
 
     fn allowed(rate: u32) -> Allowed {
         Allowed::new(vec!["10.0.0.0/16".parse().expect("a network")], 8_620, rate)
     }
 
-    fn sender(host: u16, port: u16) -> SocketAddrV4 {
+    fn sender(host: u16, port: u16) -> SocketAddr {
         let [high, low] = host.to_be_bytes();
-        SocketAddrV4::new(Ipv4Addr::new(10, 0, high, low), port)
+        (Ipv4Addr::new(10, 0, high, low), port).into()
+    }
+
+    #[test]
+    fn a_host_of_ipv6_has_one_allowance_whatever_address_it_takes() {
+        let mut allowed = Allowed::new(vec!["2001:db8::/32".parse().expect("a network")], 8_620, 1);
+        let from =
+            |text: &str| -> SocketAddr { (text.parse::<Ipv6Addr>().expect("an address"), 5_000).into() };
+        assert_eq!(allowed.admit(from("2001:db8:0:1::1"), 0), Ok(()));
+        assert_eq!(allowed.admit(from("2001:db8:0:1::2"), 0), Err(Refusal::TooFast));
+        assert_eq!(allowed.admit(from("2001:db8:0:2::1"), 0), Ok(()));
+        assert_eq!(allowed.admit(from("2001:db9::1"), 0), Err(Refusal::NotAllowed));
+        assert_eq!(allowed.admit(sender(1, 5_000), 0), Err(Refusal::NotAllowed));
     }
 
     #[test]
     fn only_senders_of_the_networks_are_answered_and_no_reflector() {
         let mut allowed = allowed(10);
-        let stranger = SocketAddrV4::new(Ipv4Addr::new(10, 1, 0, 1), 5_000);
+        let stranger = SocketAddr::from((Ipv4Addr::new(10, 1, 0, 1), 5_000));
         assert_eq!(allowed.admit(stranger, 0), Err(Refusal::NotAllowed));
         for port in [0, 862, 8_620] {
             assert_eq!(allowed.admit(sender(1, port), 0), Err(Refusal::FromReflector));

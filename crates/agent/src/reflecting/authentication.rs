@@ -1,14 +1,17 @@
-//! The authenticated mode: HMAC-SHA-256, cut to 16 octets (RFC 8762, clause 4.4).
+//! The authenticated mode: HMAC-SHA-256, cut to 16 octets (RFC 8762, clause 4.4), of packets and of their TLVs.
 
 use std::io::{self, Read};
 use std::path::Path;
 
 use ring::hmac;
+use wg_frame::stamp::tlv::{self, Protection};
 use wg_frame::stamp::{HASH_LEN, Mode};
 use wg_record::open_regular;
 
 /// Longest key in bytes: the block of SHA-256, beyond which a longer key is hashed and no stronger.
 const LONGEST_KEY: u64 = 64;
+/// Length of the sequence number, with which packets begin, in bytes.
+const SEQUENCE_LEN: usize = 4;
 
 /// How packets of a session are authenticated.
 #[derive(Clone, Debug)]
@@ -61,6 +64,42 @@ impl Authentication {
         }
     }
 
+    /// Writes the hash of a packet's TLVs into the TLV at offset `at` behind its fields (RFC 8972, clause 4.8): over the
+    /// sequence number and the TLVs before it. Does nothing in the unauthenticated mode.
+    pub fn seal_tlvs(&self, packet: &mut [u8], at: usize) {
+        if let Some(key) = &self.0 {
+            let hash = self.hash_of_tlvs(key, packet, at);
+            let begin = self.mode().packet_len() + at + tlv::HEAD_LEN;
+            packet[begin..begin + HASH_LEN].copy_from_slice(&hash);
+        }
+    }
+
+    /// Whether the TLVs of a packet are as somebody with the key wrote them. Padding alone needs no hash; without a key
+    /// a hash cannot be verified.
+    pub fn are_tlvs_authentic(&self, packet: &[u8]) -> bool {
+        let fields = self.mode().packet_len();
+        let protection = tlv::protection(packet.get(fields..).unwrap_or_default());
+        match (&self.0, protection) {
+            (_, Protection::Broken) | (None, Protection::At(_)) => false,
+            (None, Protection::None { .. }) => true,
+            (Some(_), Protection::None { is_padding_alone }) => is_padding_alone,
+            (Some(key), Protection::At(at)) => {
+                let begin = fields + at + tlv::HEAD_LEN;
+                is_same(&self.hash_of_tlvs(key, packet, at), &packet[begin..begin + HASH_LEN])
+            }
+        }
+    }
+
+    fn hash_of_tlvs(&self, key: &hmac::Key, packet: &[u8], at: usize) -> [u8; HASH_LEN] {
+        let fields = self.mode().packet_len();
+        let mut context = hmac::Context::with_key(key);
+        context.update(&packet[..SEQUENCE_LEN]);
+        context.update(&packet[fields..fields + at]);
+        let mut hash = [0; HASH_LEN];
+        hash.copy_from_slice(&context.sign().as_ref()[..HASH_LEN]);
+        hash
+    }
+
     /// Whether the hash of a packet is right; true in the unauthenticated mode.
     pub fn is_authentic(&self, packet: &[u8]) -> bool {
         let Some(key) = &self.0 else { return true };
@@ -69,13 +108,15 @@ impl Authentication {
         else {
             return false;
         };
-        // Of a hash that was cut, `hmac::verify` knows nothing; no early end tells an attacker how far it was right.
-        let differing = hmac::sign(key, content).as_ref()[..HASH_LEN]
-            .iter()
-            .zip(hash)
-            .fold(0, |differing, (ours, theirs)| differing | (ours ^ theirs));
-        differing == 0
+        is_same(&hmac::sign(key, content).as_ref()[..HASH_LEN], hash)
     }
+}
+
+/// Whether two hashes are the same. Of one that was cut, `hmac::verify` knows nothing; no early end tells an attacker how
+/// far it was right.
+fn is_same(ours: &[u8], theirs: &[u8]) -> bool {
+    ours.len() == theirs.len()
+        && ours.iter().zip(theirs).fold(0, |differing, (a, b)| differing | (a ^ b)) == 0
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 pub mod allowed;
 pub mod authentication;
+pub mod awaited;
 pub mod host_time;
 pub mod reflector;
 pub mod sender;

@@ -1,13 +1,13 @@
 //! A reflector for senders of other makers: stateful, which numbers its answers itself, or stateless.
 //!
 //! An answer is as long as the packet that asked for it, and carries its padding unchanged. TLVs (RFC 8972) are answered
-//! where packets are not authenticated; where they are, a TLV needs a hash of its own and comes back as it was, with the
-//! U flag its sender set, which says that nobody here recognised it.
+//! in their place; where packets are authenticated, those of a wrong hash are flagged and not obeyed.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddrV4;
+use std::net::SocketAddr;
 
-use wg_frame::stamp::{Answer, Format, Mode, Request, tlv};
+use wg_frame::stamp::tlv::{self, Protection};
+use wg_frame::stamp::{Answer, Format, Request};
 use wg_net::{NetError, Socket, Wake, clock};
 
 use super::allowed::{Allowed, FORGOTTEN_NS, MOST, Refusal};
@@ -38,7 +38,7 @@ pub struct Account {
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
     /// Its sender.
-    pub source: SocketAddrV4,
+    pub source: SocketAddr,
     /// Time of arrival, ns of `CLOCK_REALTIME`.
     pub at_ns: i64,
     /// Its TTL.
@@ -59,7 +59,7 @@ pub struct Reflector {
     allowed: Allowed,
     authentication: Authentication,
     is_stateful: bool,
-    sessions: BTreeMap<(SocketAddrV4, u16), Session>,
+    sessions: BTreeMap<(SocketAddr, u16), Session>,
     ntp: HostTime,
     ptp: HostTime,
     account: Account,
@@ -127,8 +127,10 @@ impl Reflector {
             Format::Ptp => &mut self.ptp,
         };
         time.refresh();
-        let behind = packet.get_mut(mode.packet_len()..).filter(|_| mode == Mode::Open);
-        let asked_class = behind.and_then(|octets| tlv::reflect(octets, arrival.traffic_class));
+        let are_authentic = self.authentication.are_tlvs_authentic(packet);
+        let behind = packet.get_mut(mode.packet_len()..).unwrap_or_default();
+        let protection = tlv::protection(behind);
+        let asked_class = tlv::reflect(behind, arrival.traffic_class, are_authentic);
         let answer = Answer {
             sequence,
             error: time.error(),
@@ -139,11 +141,14 @@ impl Reflector {
         };
         answer.emit(packet, mode).map_err(|_| Refusal::TooShort)?;
         self.authentication.seal(packet);
+        if let (true, Protection::At(at)) = (are_authentic, protection) {
+            self.authentication.seal_tlvs(packet, at);
+        }
         Ok(asked_class.unwrap_or(arrival.traffic_class))
     }
 
     /// The next number of a session.
-    fn number(&mut self, key: (SocketAddrV4, u16), asked: u32, now: i64) -> Result<u32, Refusal> {
+    fn number(&mut self, key: (SocketAddr, u16), asked: u32, now: i64) -> Result<u32, Refusal> {
         if !self.sessions.contains_key(&key) {
             if self.sessions.len() >= MOST {
                 self.sessions.retain(|_, session| now.saturating_sub(session.last_ns) < FORGOTTEN_NS);
@@ -202,10 +207,10 @@ pub fn serve(mut socket: Socket, reflector: &mut Reflector, wake: &Wake) -> Resu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::Ipv4Addr;
-    use wg_frame::stamp::{ErrorEstimate, Timestamp};
+    use std::net::{IpAddr, Ipv4Addr};
+    use wg_frame::stamp::{ErrorEstimate, Mode, Timestamp};
 
-    const SENDER: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 5_000);
+    const SENDER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 5_000);
     const NOW: i64 = 1_767_225_600_000_000_000;
 
     fn reflector(authentication: Authentication, is_stateful: bool) -> Reflector {
@@ -226,7 +231,7 @@ mod tests {
     fn ask(
         reflector: &mut Reflector,
         packet: &mut [u8],
-        source: SocketAddrV4,
+        source: SocketAddr,
         now: i64,
     ) -> Result<u8, Refusal> {
         let arrival = Arrival { source, at_ns: NOW, ttl: 61, traffic_class: 0xB9 };
@@ -278,9 +283,53 @@ mod tests {
         assert_eq!(ask(&mut reflector, &mut plain, SENDER, 0), Ok(0xB9), "the class of the packet");
     }
 
+    /// By `hmac` and `hashlib` of Python, with the key `key`: of a class of service behind sequence number 3, and of its
+    /// answer with sequence number 0.
+    const ASKED: u128 = 0x8e33_a6aa_42da_a6d5_b245_8e92_0539_efc5;
+    const ANSWERED: u128 = 0xf6c9_fa07_dce5_8140_dc81_089f_23e6_63d7;
+
+    #[test]
+    fn tlvs_of_authenticated_packets_are_answered_where_their_own_hash_is_right() {
+        let key = Authentication::with_key(b"key");
+        let class = [0x80, 4, 0, 4, 46 << 2, 0, 0, 0];
+        let with = |hash: Option<u128>, behind: &[u8]| {
+            let head = hash.map(|hash| [&[0x80, 8, 0, 16][..], &hash.to_be_bytes()].concat());
+            let tlvs = [&class[..], &head.unwrap_or_default(), behind].concat();
+            let mut octets = packet(3, 0, &key, 112 + tlvs.len());
+            octets[112..].copy_from_slice(&tlvs);
+            octets
+        };
+        for behind in [&[][..], &[0x80, 1, 0, 1, 9]] {
+            let mut reflector = reflector(key.clone(), true);
+            let mut octets = with(Some(ASKED), behind);
+            assert_eq!(ask(&mut reflector, &mut octets, SENDER, 0), Ok(46 << 2));
+            assert!(key.is_authentic(&octets));
+            assert_eq!(octets[112..124], [0, 4, 0, 4, 46 << 2 | 0b10, 0b1110_0100, 0, 0, 0, 8, 0, 16]);
+            assert_eq!(octets[124..140], ANSWERED.to_be_bytes());
+        }
+        // A wrong hash, none, one that does not protect what is behind it, two of them.
+        for mut octets in [
+            with(Some(ASKED ^ 1), &[]),
+            with(None, &[]),
+            with(Some(ASKED), &class),
+            with(Some(ASKED), &[&[0x80, 8, 0, 16][..], &ASKED.to_be_bytes()].concat()),
+        ] {
+            let before = octets.clone();
+            let mut reflector = reflector(key.clone(), true);
+            assert_eq!(ask(&mut reflector, &mut octets, SENDER, 0), Ok(0xB9), "the class of the packet");
+            assert_eq!(octets[112], tlv::NOT_AUTHENTIC);
+            assert_eq!(octets[113..120], before[113..120], "nothing is obeyed");
+        }
+        // Without a key nobody can tell.
+        let mut octets = packet(3, 0, &Authentication::NONE, 44 + 28);
+        octets[44..].copy_from_slice(&with(Some(ASKED), &[])[112..]);
+        assert_eq!(ask(&mut reflector(Authentication::NONE, true), &mut octets, SENDER, 0), Ok(0xB9));
+        assert_eq!((octets[44], octets[52]), (tlv::NOT_AUTHENTIC, tlv::NOT_AUTHENTIC));
+    }
+
     #[test]
     fn a_stateful_reflector_numbers_each_session_by_itself_and_a_stateless_one_copies() {
-        let other = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 5_001);
+        let other = SocketAddr::from((Ipv4Addr::LOCALHOST, 5_001));
         // Sender, session, number, at; and the number of the answer.
         let second = 1_000_000_000;
         for (is_stateful, expected) in [(true, [0, 1, 0, 0, 2, 0, 1, 0]), (false, [0, 2, 0, 7, 3, 0, 1, 5])] {
@@ -313,7 +362,7 @@ mod tests {
         wrong[111] ^= 1;
         assert_eq!(ask(&mut reflector, &mut wrong, SENDER, 0), Err(Refusal::NotAuthentic));
         assert_eq!(ask(&mut reflector, &mut [0; 111], SENDER, 0), Err(Refusal::TooShort));
-        let stranger = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 5_000);
+        let stranger = SocketAddr::from((Ipv4Addr::new(10, 0, 0, 1), 5_000));
         let mut good = packet(0, 0, &key, 112);
         assert_eq!(ask(&mut reflector, &mut good, stranger, 0), Err(Refusal::NotAllowed));
         let counted = &reflector.account().refused;

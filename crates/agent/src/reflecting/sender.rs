@@ -1,19 +1,30 @@
 //! A sender of test packets to a reflector of another maker. It judges nothing: every packet that left, and every
 //! answer that fits one, is told with its times; whatever else comes is counted by its reason.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use serde::Serialize;
-use wg_frame::stamp::{Answer, Format, Request, Timestamp, tlv};
+use wg_frame::stamp::tlv::{self, Protection};
+use wg_frame::stamp::{Answer, Format, HASH_LEN, Mode, Request, Timestamp};
+use wg_frame::time::WallNanos;
 use wg_net::{NetError, SendFailure, Socket, TransmitTimestamp, clock};
 
 use super::authentication::Authentication;
+use super::awaited::{Awaited, Found, on_the_wire};
 use super::host_time::HostTime;
 
 /// TTL of packets: the other end sees over how many hops they came (RFC 5357, clause 4.1.2).
 pub const TTL: u8 = 255;
+/// Length of a hash, as the last octet of a TLV's length has it.
+const HASH_OCTET: u8 = 16;
 /// How often what came is told.
 const TELL_NS: i64 = 200_000_000;
+/// How often the counts so far are told.
+const COUNT_NS: i64 = 1_000_000_000;
+/// How late a packet of a session without an end may be; those that are due meanwhile are left out.
+const LATEST_NS: i64 = 1_000_000_000;
+/// How much longer than `patience_ns` packets of a session without an end are known, so that late answers are told.
+const KNOWN_NS: i64 = 10_000_000_000;
 /// Time that the kernel takes to switch timestamping on, generously.
 const SETTLE: std::time::Duration = std::time::Duration::from_millis(20);
 
@@ -21,9 +32,9 @@ const SETTLE: std::time::Duration = std::time::Duration::from_millis(20);
 #[derive(Clone, Debug)]
 pub struct Order {
     /// The reflector.
-    pub to: SocketAddrV4,
-    /// Number of packets.
-    pub count: u32,
+    pub to: SocketAddr,
+    /// Number of packets; `None`: on and on, until the reader goes away.
+    pub count: Option<u32>,
     /// Time from one packet to the next, ns.
     pub period_ns: i64,
     /// UDP payload in bytes, at least that of the mode.
@@ -38,21 +49,31 @@ pub struct Order {
     pub padding_is_tlv: bool,
     /// Differentiated services code point.
     pub dscp: u8,
+    /// Priority of the socket, by which a VLAN interface chooses that of the tag; `None`: that of the class.
+    pub priority: Option<u8>,
     /// How long answers are awaited after the last packet, ns.
     pub patience_ns: i64,
 }
 
+impl Order {
+    /// Number of packets whose answers are awaited at a time.
+    fn awaited(&self) -> usize {
+        let without_end = (self.patience_ns + KNOWN_NS) / self.period_ns + 2;
+        self.count.map_or(usize::try_from(without_end).unwrap_or(usize::MAX), |count| count as usize)
+    }
+}
+
 /// A packet that was sent: number, time in it, time at which it was due (both ns since 1970; the second by the clock
 /// as it was at the begin).
-pub type Sent = (u32, i64, i64);
+pub type Sent = (u64, i64, i64);
 /// A packet that the driver took: number, time.
-pub type Left = (u32, i64);
+pub type Left = (u64, i64);
 
 /// An answer that fits a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Heard {
     /// Number of the packet.
-    pub asked: u32,
+    pub asked: u64,
     /// Number of the answer.
     pub sequence: u32,
     /// The reflector's times, ns since 1970 in its timescale.
@@ -88,6 +109,9 @@ pub struct Batch {
     pub left: Vec<Left>,
     /// Answers.
     pub heard: Vec<Heard>,
+    /// The counts so far, once in a while.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub so_far: Option<Summary>,
 }
 
 /// Counts of a session, and what the kernel states of this host's clock.
@@ -109,6 +133,10 @@ pub struct Summary {
     pub not_authentic: u64,
     /// Answers to no packet of this session: number, time or session identifier are not those of one.
     pub not_asked: u64,
+    /// Answers to packets so long ago that nothing is known of them any longer.
+    pub too_late: u64,
+    /// Packets left out, as the host held this program up for longer than a second.
+    pub left_out: u64,
     /// Answers whose times are none.
     pub without_times: u64,
     /// Answers that the host dropped, as this program was too slow.
@@ -126,50 +154,50 @@ pub struct Summary {
 /// # Errors
 /// The host refuses the socket, or every packet.
 pub fn run(order: Order, tell: impl FnMut(&Batch) -> bool) -> Result<Summary, NetError> {
-    let socket = Socket::udp(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0))?;
+    let any =
+        if order.to.is_ipv6() { IpAddr::V6(Ipv6Addr::UNSPECIFIED) } else { Ipv4Addr::UNSPECIFIED.into() };
+    let socket = Socket::udp(SocketAddr::new(any, 0))?;
     socket.report_ip_headers(TTL)?;
     socket.set_traffic_class(order.dscp << 2)?;
+    if let Some(priority) = order.priority {
+        socket.set_priority(priority)?;
+    }
     std::thread::sleep(SETTLE);
-    let drops_before = socket.drops().unwrap_or(0);
-    let before = clock::read_pair();
     let mut session = Sender {
         packet: padded(&order),
-        times: Vec::new(),
-        numbers: Vec::new(),
+        awaited: Awaited::new(order.awaited()),
+        drops_before: socket.drops().unwrap_or(0),
+        clocks_before: clock::read_pair(),
         time: HostTime::new(order.format),
         summary: Summary::default(),
         batch: Batch::default(),
         told_at: clock::monotonic(),
+        counted_at: clock::monotonic(),
         socket,
         order,
         tell,
     };
     let complete = session.go().map_err(|e| NetError::refused("cannot go on sending test packets", e))?;
-    let after = clock::read_pair();
-    let unreachable = session.socket.unreachable();
-    Ok(Summary {
-        complete,
-        port_unreachable: unreachable.port,
-        unreachable: unreachable.other,
-        dropped: session.socket.drops().unwrap_or(0).saturating_sub(drops_before),
-        clock_error_ns: session.time.error_ns(),
-        clock_moved_ns: (after.0.get() - before.0.get()) - (after.1 - before.1),
-        tai_ahead_ns: session.time.tai_ahead_ns(),
-        ..session.summary
-    })
+    Ok(Summary { complete, ..session.so_far() })
 }
 
-/// A packet of the order's length, with its padding.
+/// A packet of the order's length, with its padding; of an authenticated one the padding has a hash behind it.
 fn padded(order: &Order) -> Vec<u8> {
     let fields = order.authentication.mode().packet_len();
     let mut packet = vec![0; order.payload.max(fields)];
-    let value = packet.len().saturating_sub(fields + tlv::HEAD_LEN);
+    let hash = if order.authentication.mode() == Mode::Authenticated { tlv::HEAD_LEN + HASH_LEN } else { 0 };
+    let value = packet.len().saturating_sub(fields + tlv::HEAD_LEN + hash);
     if order.padding_is_tlv
         && let Ok(length) = u16::try_from(value)
         && let Some(head) = packet.get_mut(fields..fields + tlv::HEAD_LEN)
     {
         let [high, low] = length.to_be_bytes();
         head.copy_from_slice(&[tlv::UNRECOGNISED, tlv::EXTRA_PADDING, high, low]);
+        if let Some(head) =
+            packet.get_mut(fields + tlv::HEAD_LEN + value..).filter(|rest| rest.len() == hash && hash > 0)
+        {
+            head[..tlv::HEAD_LEN].copy_from_slice(&[tlv::UNRECOGNISED, tlv::HMAC, 0, HASH_OCTET]);
+        }
     }
     packet
 }
@@ -178,14 +206,14 @@ struct Sender<Tell> {
     order: Order,
     socket: Socket,
     packet: Vec<u8>,
-    /// Time in each packet, by its number.
-    times: Vec<Timestamp>,
-    /// Packet of each number that the kernel gives a send.
-    numbers: Vec<u32>,
+    awaited: Awaited,
+    drops_before: u64,
+    clocks_before: (WallNanos, i64),
     time: HostTime,
     summary: Summary,
     batch: Batch,
     told_at: i64,
+    counted_at: i64,
     tell: Tell,
 }
 
@@ -195,15 +223,37 @@ impl<Tell: FnMut(&Batch) -> bool> Sender<Tell> {
         let begin = clock::monotonic();
         let ahead = clock::realtime().get() - begin;
         let mut due = begin;
-        while self.times.len() < self.order.count as usize {
+        while self.order.count.is_none_or(|count| self.awaited.sent() < u64::from(count)) {
             if !self.wait_until(due)? {
                 return Ok(false);
+            }
+            let late = clock::monotonic() - due;
+            if self.order.count.is_none() && late > LATEST_NS {
+                // Sent all at once they would measure nothing but themselves.
+                let missed = late / self.order.period_ns;
+                self.summary.left_out += missed.unsigned_abs();
+                due += missed * self.order.period_ns;
             }
             self.send(due + ahead)?;
             due += self.order.period_ns;
         }
         let last = clock::monotonic();
         Ok(self.wait_until(last + self.order.patience_ns)? && (self.tell)(&std::mem::take(&mut self.batch)))
+    }
+
+    /// The counts so far.
+    fn so_far(&self) -> Summary {
+        let (before, after) = (self.clocks_before, clock::read_pair());
+        let unreachable = self.socket.unreachable();
+        Summary {
+            port_unreachable: unreachable.port,
+            unreachable: unreachable.other,
+            dropped: self.socket.drops().unwrap_or(0).saturating_sub(self.drops_before),
+            clock_error_ns: self.time.error_ns(),
+            clock_moved_ns: (after.0.get() - before.0.get()) - (after.1 - before.1),
+            tai_ahead_ns: self.time.tai_ahead_ns(),
+            ..self.summary.clone()
+        }
     }
 
     /// Takes what comes until `due`; false: the reader went away.
@@ -213,6 +263,10 @@ impl<Tell: FnMut(&Batch) -> bool> Sender<Tell> {
             if now >= self.told_at + TELL_NS {
                 self.told_at = now;
                 self.time.refresh();
+                if now >= self.counted_at + COUNT_NS {
+                    self.counted_at = now;
+                    self.batch.so_far = Some(self.so_far());
+                }
                 if !(self.tell)(&std::mem::take(&mut self.batch)) {
                     return Ok(false);
                 }
@@ -231,20 +285,27 @@ impl<Tell: FnMut(&Batch) -> bool> Sender<Tell> {
     }
 
     fn send(&mut self, due_ns: i64) -> std::io::Result<()> {
-        let sequence = u32::try_from(self.times.len()).unwrap_or(u32::MAX);
+        let number = self.awaited.sent();
         let now = clock::realtime().get();
         let timestamp = self.time.timestamp(now);
-        let request = Request { sequence, timestamp, error: self.time.error(), session: self.order.session };
+        let request = Request {
+            sequence: on_the_wire(number),
+            timestamp,
+            error: self.time.error(),
+            session: self.order.session,
+        };
         request
             .emit(&mut self.packet, self.order.authentication.mode())
             .expect("the packet is as long as its mode demands");
+        let fields = self.order.authentication.mode().packet_len();
+        if let Protection::At(at) = tlv::protection(&self.packet[fields..]) {
+            self.order.authentication.seal_tlvs(&mut self.packet, at);
+        }
         self.order.authentication.seal(&mut self.packet);
         match self.socket.send(&self.packet, Some(self.order.to)) {
-            Ok(number) => {
-                self.numbers.resize(number as usize, u32::MAX);
-                self.numbers.push(sequence);
-                self.times.push(timestamp);
-                self.batch.sent.push((sequence, now, due_ns));
+            Ok(of_kernel) => {
+                self.awaited.note(timestamp, of_kernel);
+                self.batch.sent.push((number, now, due_ns));
                 Ok(())
             }
             Err(SendFailure::NoRoom) => {
@@ -256,12 +317,12 @@ impl<Tell: FnMut(&Batch) -> bool> Sender<Tell> {
     }
 
     fn take_timestamps(&mut self) -> std::io::Result<()> {
-        let (numbers, left) = (&self.numbers, &mut self.batch.left);
+        let (awaited, left) = (&self.awaited, &mut self.batch.left);
         while self.socket.transmit_timestamps(|number, at| {
             if let TransmitTimestamp::Driver(at) = at
-                && let Some(sequence) = numbers.get(number as usize)
+                && let Some(packet) = awaited.of_kernel(number)
             {
-                left.push((*sequence, at.get()));
+                left.push((packet, at.get()));
             }
         })? > 0
         {}
@@ -285,17 +346,24 @@ impl<Tell: FnMut(&Batch) -> bool> Sender<Tell> {
                 self.summary.not_authentic += 1;
                 continue;
             }
-            if !fits(&answer, &self.times, self.order.session) {
-                self.summary.not_asked += 1;
-                continue;
-            }
+            let asked = match fits(&answer, &self.awaited, self.order.session) {
+                Found::Packet(number) => number,
+                Found::TooLate => {
+                    self.summary.too_late += 1;
+                    continue;
+                }
+                Found::Nothing => {
+                    self.summary.not_asked += 1;
+                    continue;
+                }
+            };
             let arrived_ns = got.timestamp.unwrap_or(now).get();
             let Some((received_ns, sent_ns)) = times_of(&answer, arrived_ns) else {
                 self.summary.without_times += 1;
                 continue;
             };
             self.batch.heard.push(Heard {
-                asked: answer.request.sequence,
+                asked,
                 sequence: answer.sequence,
                 received_ns,
                 sent_ns,
@@ -314,11 +382,14 @@ impl<Tell: FnMut(&Batch) -> bool> Sender<Tell> {
     }
 }
 
-/// Whether an answer is to a packet with one of `times`: it returns number and time. A reflector that knows no
-/// identifiers of sessions returns zero.
-fn fits(answer: &Answer, times: &[Timestamp], session: u16) -> bool {
-    times.get(answer.request.sequence as usize) == Some(&answer.request.timestamp)
-        && [0, session].contains(&answer.request.session)
+/// The packet that an answer is to: it returns number and time. A reflector that knows no identifiers of sessions returns
+/// zero.
+fn fits(answer: &Answer, awaited: &Awaited, session: u16) -> Found {
+    if [0, session].contains(&answer.request.session) {
+        awaited.find(answer.request.sequence, answer.request.timestamp)
+    } else {
+        Found::Nothing
+    }
 }
 
 /// Both times of a reflector, ns since 1970; `None` if it states none.
@@ -334,13 +405,13 @@ mod tests {
     use crate::reflecting::allowed::Allowed;
     use crate::reflecting::reflector::{self, Reflector};
     use std::sync::Arc;
-    use wg_frame::stamp::{ErrorEstimate, Mode};
+    use wg_frame::stamp::ErrorEstimate;
     use wg_net::Wake;
 
-    fn order(to: SocketAddrV4, authentication: Authentication) -> Order {
+    fn order(to: SocketAddr, authentication: Authentication) -> Order {
         Order {
             to,
-            count: 20,
+            count: Some(20),
             period_ns: 1_000_000,
             payload: 0,
             authentication,
@@ -348,6 +419,7 @@ mod tests {
             session: 77,
             padding_is_tlv: true,
             dscp: 46,
+            priority: None,
             patience_ns: 100_000_000,
         }
     }
@@ -355,13 +427,14 @@ mod tests {
     /// A reflector on loopback, until the wake-up; its account.
     fn reflecting(
         key: Authentication,
-    ) -> (SocketAddrV4, Arc<Wake>, std::thread::JoinHandle<reflector::Account>) {
-        let socket = Socket::udp(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).expect("loopback is there");
+        at: IpAddr,
+    ) -> (SocketAddr, Arc<Wake>, std::thread::JoinHandle<reflector::Account>) {
+        let socket = Socket::udp(SocketAddr::new(at, 0)).expect("loopback is there");
         let at = socket.local().expect("it is bound");
         let wake = Arc::new(Wake::new().expect("descriptors are left"));
         let end = Arc::clone(&wake);
         let serving = std::thread::spawn(move || {
-            let networks = vec!["127.0.0.1/32".parse().expect("a network")];
+            let networks = ["127.0.0.1/32", "::1/128"].map(|one| one.parse().expect("a network")).to_vec();
             let mut reflector = Reflector::new(Allowed::new(networks, at.port(), 1_000), key, true);
             reflector::serve(socket, &mut reflector, &end).expect("the socket lasts");
             reflector.account().clone()
@@ -371,10 +444,15 @@ mod tests {
 
     #[test]
     fn our_sender_and_our_reflector_understand_each_other_in_both_modes_and_formats() {
-        for (key, format, payload) in
-            [(Authentication::NONE, Format::Ntp, 100), (Authentication::with_key(b"key"), Format::Ptp, 0)]
-        {
-            let (at, wake, serving) = reflecting(key.clone());
+        let (v4, v6) = (IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST));
+        let key = Authentication::with_key(b"key");
+        for (key, format, payload, host) in [
+            (Authentication::NONE, Format::Ntp, 100, v4),
+            (key.clone(), Format::Ptp, 0, v4),
+            (Authentication::NONE, Format::Ptp, 44, v6),
+            (key, Format::Ntp, 200, v6),
+        ] {
+            let (at, wake, serving) = reflecting(key.clone(), host);
             let mut told = Batch::default();
             let order = Order { format, payload, ..order(at, key) };
             let summary = run(order, |batch| {
@@ -391,12 +469,15 @@ mod tests {
             let kept = (summary.too_short, summary.not_authentic, summary.not_asked, summary.without_times);
             assert_eq!(kept, (0, 0, 0, 0));
             assert_eq!((told.sent.len(), told.left.len(), told.heard.len()), (20, 20, 20));
-            for (number, heard) in (0_u32..).zip(&told.heard) {
-                assert_eq!((heard.asked, heard.sequence, heard.has_session), (number, number, true));
+            for (number, heard) in (0_u64..).zip(&told.heard) {
+                assert_eq!(
+                    (heard.asked, u64::from(heard.sequence), heard.has_session),
+                    (number, number, true)
+                );
                 assert_eq!((heard.asked_ttl, heard.ttl), (Some(TTL), Some(TTL)));
                 assert_eq!(heard.traffic_class, Some(46 << 2), "the answer has the class of the packet");
                 assert_eq!(heard.is_ptp, format == Format::Ptp);
-                let left = told.left[number as usize].1;
+                let left = told.left[usize::try_from(number).expect("a few")].1;
                 let ahead = if heard.is_ptp { summary.tai_ahead_ns } else { 0 };
                 let (received, sent) = (heard.received_ns - ahead, heard.sent_ns - ahead);
                 assert!(left <= received && received <= sent && sent <= heard.arrived_ns, "{heard:?}");
@@ -406,7 +487,7 @@ mod tests {
 
     #[test]
     fn a_closed_port_is_told_and_nothing_is_heard() {
-        let socket = Socket::udp(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).expect("loopback is there");
+        let socket = Socket::udp(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).expect("loopback is there");
         let at = socket.local().expect("it is bound");
         drop(socket);
         let summary =
@@ -416,9 +497,15 @@ mod tests {
 
     #[test]
     fn a_reader_that_goes_away_ends_it() {
-        let (at, wake, serving) = reflecting(Authentication::NONE);
-        let order = Order { count: 1_000_000, ..order(at, Authentication::NONE) };
-        let summary = run(order, |_| false).expect("it may send");
+        let (at, wake, serving) = reflecting(Authentication::NONE, Ipv4Addr::LOCALHOST.into());
+        let order = Order { count: None, ..order(at, Authentication::NONE) };
+        let mut counted = None;
+        let summary = run(order, |batch| {
+            counted = batch.so_far.clone().or(counted.take());
+            counted.is_none()
+        })
+        .expect("it may send");
+        assert_eq!(counted.map(|counts| (counts.left_out, counts.not_asked)), Some((0, 0)));
         wake.signal();
         serving.join().expect("it served");
         assert!(!summary.complete);
@@ -427,6 +514,8 @@ mod tests {
     #[test]
     fn answers_to_nothing_that_was_asked_do_not_fit() {
         let times = [Timestamp(5), Timestamp(6)];
+        let mut awaited = Awaited::new(2);
+        times.iter().zip(0..).for_each(|(time, number)| awaited.note(*time, number));
         let request = Request { sequence: 1, timestamp: times[1], error: ErrorEstimate(1), session: 77 };
         let answer = Answer {
             sequence: 1,
@@ -436,15 +525,18 @@ mod tests {
             request,
             ttl: Some(9),
         };
-        assert!(fits(&answer, &times, 77));
-        assert!(fits(&Answer { request: Request { session: 0, ..request }, ..answer }, &times, 77));
+        assert_eq!(fits(&answer, &awaited, 77), Found::Packet(1));
+        assert_eq!(
+            fits(&Answer { request: Request { session: 0, ..request }, ..answer }, &awaited, 77),
+            Found::Packet(1)
+        );
         for wrong in [
             Request { sequence: 0, ..request },
             Request { sequence: 2, ..request },
             Request { timestamp: Timestamp(7), ..request },
             Request { session: 78, ..request },
         ] {
-            assert!(!fits(&Answer { request: wrong, ..answer }, &times, 77), "{wrong:?}");
+            assert_eq!(fits(&Answer { request: wrong, ..answer }, &awaited, 77), Found::Nothing, "{wrong:?}");
         }
         assert!(times_of(&answer, 0).is_some());
         assert!(times_of(&Answer { received: Timestamp(0), ..answer }, 0).is_none());
@@ -454,10 +546,13 @@ mod tests {
 
     #[test]
     fn padding_is_a_tlv_where_a_stamp_reflector_would_read_one() {
-        let to = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 862);
+        let to = SocketAddr::from((Ipv4Addr::LOCALHOST, 862));
         let stamp = Order { payload: 60, ..order(to, Authentication::NONE) };
         assert_eq!(padded(&stamp)[44..], [0x80, 1, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(padded(&Order { padding_is_tlv: false, ..stamp.clone() })[44..], [0; 16]);
         assert_eq!(padded(&Order { payload: 44, ..stamp }).len(), Mode::Open.packet_len());
+        let sealed = padded(&Order { payload: 140, ..order(to, Authentication::with_key(b"k")) });
+        assert_eq!(sealed[112..124], [0x80, 1, 0, 4, 0, 0, 0, 0, 0x80, 8, 0, 16]);
+        assert_eq!(tlv::protection(&sealed[112..]), Protection::At(8));
     }
 }

@@ -1,9 +1,9 @@
 //! Sockets on the loopback.
 
 use super::*;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4};
 
-fn pair() -> (Socket, Socket, SocketAddrV4) {
+fn pair() -> (Socket, Socket, SocketAddr) {
     let any = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
     let sender = Socket::udp(any).expect("loopback is there");
     let receiver = Socket::udp(any).expect("loopback is there");
@@ -103,4 +103,31 @@ fn a_datagram_tells_its_ttl_and_class_and_one_to_a_closed_port_is_answered() {
         while sender.transmit_timestamps(|_, _| {}).expect("the error queue can be read") > 0 {}
         assert_eq!(sender.unreachable(), Unreachable { port: sent, other: 0 });
     }
+}
+
+#[test]
+fn datagrams_of_ipv6_have_their_source_hop_limit_class_and_timestamps() {
+    let any = SocketAddr::from((Ipv6Addr::LOCALHOST, 0));
+    let Ok(mut receiver) = Socket::udp(any) else { return };
+    let mut sender = Socket::udp(any).expect("loopback is there");
+    receiver.limit_blocking(2_000).expect("a limit can be set");
+    receiver.report_ip_headers(9).expect("IPv6 has a hop limit");
+    sender.report_ip_headers(77).expect("IPv6 has a hop limit");
+    sender.set_traffic_class(46 << 2).expect("any class");
+    sender.set_priority(6).expect("any priority up to 6");
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let at = receiver.local().expect("it is a UDP socket");
+    let number = sender.send(b"six", Some(at)).expect("loopback takes it");
+    let mut buffer = [0_u8; 64];
+    let got = receiver.receive(&mut buffer, true).expect("it can be received").expect("in time");
+    assert_eq!((got.len, got.source), (3, sender.local().ok()));
+    assert_eq!((got.ttl, got.traffic_class), (Some(77), Some(46 << 2)));
+    let mut left = Vec::new();
+    while sender.transmit_timestamps(|number, _| left.push(number)).expect("the queue can be read") > 0 {}
+    assert_eq!(left, [number]);
+    drop(receiver);
+    sender.send(b"six", Some(at)).expect("loopback takes it");
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    while sender.transmit_timestamps(|_, _| {}).expect("the queue can be read") > 0 {}
+    assert_eq!(sender.unreachable(), Unreachable { port: 1, other: 0 });
 }

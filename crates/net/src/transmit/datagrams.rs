@@ -10,7 +10,7 @@ use super::launch::{self, Launch, LaunchTime, Unlaunched};
 use super::slot::{Flushed, SLOT_LEN, Slot};
 use crate::error::NetError;
 use crate::interface::Interface;
-use crate::socket::address_in;
+use crate::socket::address::address_in;
 use crate::sys::{bind, connect, link_address, set_option, socket};
 
 /// Number of frames in one system call.

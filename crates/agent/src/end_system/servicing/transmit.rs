@@ -46,7 +46,7 @@ impl Servicing {
     /// Timestamps, sends and records one frame.
     pub(super) fn transmit(&mut self, buffer: &Buffer, frame: std::ops::Range<usize>, send: FrameToSend) {
         let to = (self.access == AccessKind::Udp)
-            .then(|| self.assignment.addresses[usize::from(send.to)].probes());
+            .then(|| self.assignment.addresses[usize::from(send.to)].probes().into());
         let at = clock::realtime();
         let asked = self.interface.as_mut().is_some_and(|interface| interface.may_ask(at));
         let sent = if asked {

@@ -30,7 +30,7 @@ pub(crate) fn body(data: &[u8]) {
 
 fn reflected(data: &[u8]) {
     let mut answered = data.to_vec();
-    let asked = tlv::reflect(&mut answered, 0xB9);
+    let asked = tlv::reflect(&mut answered, 0xB9, true);
     if data.first().is_none_or(|flags| flags & 0xBF != tlv::UNRECOGNISED) {
         assert_eq!((answered.as_slice(), asked), (data, None), "padding stays as it is");
         return;
