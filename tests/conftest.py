@@ -54,6 +54,7 @@ LONGEST: Final = (
     "python/test_studies.py",
     "python/test_ci_recipes.py",
     "python/test_bounds_search.py",
+    "python/test_certificates.py",
     "python/test_confidence.py",
     "python/test_run_directory.py",
     "python/test_study_precision.py",

@@ -179,8 +179,8 @@ def dangerous(place: tuple[Any, ...]) -> Callable[[Fraction], Fraction] | None:
 def dangerous_premise(place: tuple[Any, ...]) -> Callable[[Fraction], Fraction] | None:
     last = place[-1]
     if "shaped" in place:
-        # A lesser slope; the greatest slope of a class is what it takes from those below.
-        return lesser if last == 1 else None
+        # A lesser slope; a greatest slope for which the line has no room.
+        return lesser if last == 1 else far_greater
     if "service" in place:
         return greater if last == "latency" else lesser
     return greater if "flows" in place and last in ("burst", "rate", "wait", "variation") else None
@@ -235,6 +235,43 @@ def test_no_number_can_be_changed_to_flatter(
         assert checked(other).code == REFUTED, place
         count += 1
     assert count > 40
+
+
+@pytest.mark.parametrize("name", ["priorities", "shapers"])
+def test_frames_of_classes_below_count(name: str) -> None:
+    certificate = certified(EXAMPLES / f"{name}.xml")
+    below = max(step["class"] for flow in certificate["premises"]["flows"] for step in flow["steps"])
+    for place, flow in enumerate(certificate["premises"]["flows"]):
+        if any(step["class"] == below for step in flow["steps"]):
+            other = changed(certificate, ("premises", "flows", place, "longest_frame"), greater)
+            assert checked(other).code == REFUTED
+
+
+def test_a_slope_for_which_the_line_has_no_room_guarantees_nothing() -> None:
+    certificate = certified(EXAMPLES / "shapers.xml")
+    shaped = {
+        (server["server"], one[0])
+        for server in certificate["premises"]["servers"]
+        for one in server.get("shaped", ())
+    }
+    # Without the class below, and what it is left: it has no bound.
+    for node in certificate["analyses"][0]["nodes"]:
+        node.pop("departure", None)
+        if (node["server"], node["class"]) not in shaped and any(node["server"] == one[0] for one in shaped):
+            node.update(service=None, delay=None, backlog=None)
+    assert checked(certificate).code == PROVED
+    for place, server in enumerate(certificate["premises"]["servers"]):
+        for number in range(len(server.get("shaped", ()))):
+            at_most = ("premises", "servers", place, "shaped", number, 2)
+            assert checked(changed(certificate, at_most, far_greater)).code == REFUTED
+
+
+def test_a_limit_is_kept_only_by_a_bound_below_it() -> None:
+    certificate = certified(EXAMPLES / "afdx.xml")
+    for place in range(len(certificate["limits"])):
+        assert checked(changed(certificate, ("limits", place, "at_most"), far_less)).code == REFUTED
+    certificate["conclusions"].clear()
+    assert checked(certificate).code == REFUTED
 
 
 def test_a_cycle_needs_its_fixed_point(tmp_path: Path) -> None:
