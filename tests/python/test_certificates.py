@@ -20,6 +20,7 @@ from jsonschema_rs import Draft202012Validator
 from typer.testing import CliRunner
 
 import bound_networks as networks
+import mechanism_networks as mechanisms
 import wiregauge.certificate
 from chosen import also
 from test_published_bounds import ports
@@ -89,6 +90,10 @@ MAKERS: Final[dict[str, Callable[[int], str]]] = {
     "ticking": networks.ticking,
     "converged": networks.converged,
     "phased": networks.phased,
+    "scheduled": networks.scheduled_alone,
+    "asynchronous": mechanisms.asynchronous,
+    "cyclic": mechanisms.cyclic,
+    "replicated": mechanisms.replicated,
 }
 
 
@@ -272,6 +277,26 @@ def test_a_limit_is_kept_only_by_a_bound_below_it() -> None:
         assert checked(changed(certificate, ("limits", place, "at_most"), far_less)).code == REFUTED
     certificate["conclusions"].clear()
     assert checked(certificate).code == REFUTED
+
+
+def test_the_slowest_way_is_of_all_ways() -> None:
+    certificate = certified(EXAMPLES / "ring-frer.xml")
+    assert checked(certificate).code == PROVED
+    several = [one for one in certificate["conclusions"] if "slowest_of" in one]
+    assert several
+    for one in several:
+        way = one["slowest_of"].pop()
+        assert checked(certificate).code == REFUTED
+        one["slowest_of"].append(way)
+        one["delay"] = str(lesser(Fraction(one["delay"])))
+        assert checked(certificate).code == REFUTED
+        one["delay"] = str(greater(Fraction(one["delay"])))
+
+
+def test_what_finds_no_room_is_told() -> None:
+    found = checked(certified(EXAMPLES / "buffers.xml"))
+    assert found.code == PROVED
+    assert any("find room" in one for one in found.assumptions)
 
 
 def test_a_cycle_needs_its_fixed_point(tmp_path: Path) -> None:

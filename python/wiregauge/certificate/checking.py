@@ -15,6 +15,7 @@ from .claims import Claims
 from .network import Network
 from .numbers_of_test import compared
 from .reading import MOST_DIGITS, RefutedError, UnreadableError, parts, text, unreadable
+from .reading import said as name_of
 from .steps import Analysis
 
 __all__ = ["Checked", "check", "check_bytes"]
@@ -144,7 +145,9 @@ def _checked(certificate: dict[str, Any], test: bytes | None) -> Checked:
         found.refuted = str(error)
         return found
     said = [text(one, "an assumption") for one in parts(certificate["assumptions"], "assumptions")]
-    found.assumptions = [*said, *_orders(analyses)]
+    found.assumptions = list(dict.fromkeys([*said, *_orders(analyses)]))
+    for node in sorted({node for analysis in analyses for node in analysis.full}):
+        found.assumptions.append(f"delays at {name_of(node)} are of frames that find room in its buffer")
     found.proved, found.claimed, found.limits = claims.proved, len(certificate["conclusions"]), claims.limits
     found.claimed -= sum("slowest_of" in one for one in certificate["conclusions"])
     found.bounds = [(*key, float(bound)) for key, bound in claims.bounds.items()]

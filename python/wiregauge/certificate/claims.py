@@ -219,7 +219,10 @@ class Claims:
             key = text(one["flow"], "flow of a conclusion"), text(one["target"], "target of a conclusion")
             what, claimed = f"bound of flow {key[0]} to {key[1]}", number(one["delay"], "a bound")
             if "slowest_of" in one:
-                ways = [self.bounds[key[0], way] for way in parts(one["slowest_of"], "ways of a flow")]
+                names = {text(way, "way of a flow") for way in parts(one["slowest_of"], "ways of a flow")}
+                if names != self.network.ends(key[0]):
+                    raise RefutedError(f"{what}: it is not the slowest of all ways of the flow")
+                ways = [self.bounds[key[0], way] for way in names]
                 if not ways or claimed < max(ways):
                     refuted(what, claimed, max(ways, default=None))
             elif one.get("proof") is None:

@@ -104,6 +104,10 @@ class Network:
         for one in described:
             self._flow(one)
         behind = self._alone_behind_regulators(described)
+        self.passed_on = {
+            tuple(one["regulator"]["from"]) for one in described if one.get("regulator") is not None
+        }
+        """Flows and targets that are no ends: the flow goes on behind a regulator."""
         self.groups = {node: self._groups(hops, behind) for node, hops in self.at.items()}
         self.frames = {
             node: max(self.flows[self.hops[hop].flow].frame for hop in hops) for node, hops in self.at.items()
@@ -196,6 +200,15 @@ class Network:
                 links[self.hops[before].node[0]].append(hop)
         begun = [hop for hop in hops if self.hops[hop].before is None]
         return [*links.items(), *((behind.get(hop), [hop]) for hop in begun)]
+
+    def ends(self, name: str) -> set[str]:
+        """The targets of all flows of a name."""
+        return {
+            target.name
+            for place, flow in enumerate(self.flows)
+            for number, target in enumerate(flow.targets)
+            if flow.name == name and (place, number) not in self.passed_on
+        }
 
     def hop(self, at: Any) -> int:
         """The hop of a flow and a step, by their indices."""
