@@ -13,7 +13,7 @@ from wiregauge import runner
 from wiregauge.calibrate.host_model import beside, predict, write_model
 from wiregauge.config import load
 from wiregauge.identify import IdentifyError, fit_host
-from wiregauge.identify.costs import cost, quantiles, shares_text, time_text
+from wiregauge.identify.costs import cost, quantiles, shares_text
 from wiregauge.identify.moderation import Seen, coalesced, moderation, polled
 from wiregauge.measures import Judgement
 from wiregauge.records import RunDirectory
@@ -191,12 +191,6 @@ def test_a_cost_is_a_line_through_medians() -> None:
     spent[::50] += 80_000_000
     found = cost(lengths, spent)
     assert (found.fixed.value, found.per_byte and found.per_byte.value) == (5_000_000, 900)
-
-
-@given(st.integers(0, 10**15))
-def test_times_are_written_exactly(picoseconds: int) -> None:
-    whole, _, part = time_text(picoseconds).removesuffix("ns").partition(".")
-    assert int(whole) * 1000 + int(part.ljust(3, "0") or 0) == picoseconds
 
 
 def test_a_distribution_is_of_the_language() -> None:

@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from wiregauge.cli import app
-from wiregauge.plan.quantity import QuantityError, canonical, rate_bps, share, time_ns
+from wiregauge.plan.quantity import (
+    QuantityError,
+    canonical,
+    rate_bps,
+    rate_text,
+    share,
+    time_ns,
+    time_ps,
+    time_text,
+)
 
 
 @pytest.mark.parametrize(
@@ -27,6 +36,13 @@ def test_rates_are_read_as_the_test_language_writes_them(text: str, value: int) 
 )
 def test_times_are_in_nanoseconds(text: str, value: float) -> None:
     assert time_ns(text) == value
+
+
+@given(st.integers(0, 10**16))
+def test_what_is_written_is_read_back_exactly(number: int) -> None:
+    assert time_ps(time_text(number)) == number
+    rate = max(number % 10**12, 1)
+    assert rate_bps(rate_text(rate)) == rate
 
 
 def test_shares_are_numbers() -> None:

@@ -9,6 +9,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from wiregauge import stats
+from wiregauge.plan.quantity import time_text
 
 Times = NDArray[np.int64]
 
@@ -132,9 +133,3 @@ def shares_text(points: Sequence[tuple[float, int]]) -> str:
     if len(points) == 1:
         return time_text(points[0][1])
     return " ".join(f"{share:g}%:{time_text(time)}" for share, time in points)
-
-
-def time_text(picoseconds: int) -> str:
-    """A time in the language's decimal form, exact: 2500123 ps are 2500.123ns."""
-    whole, rest = divmod(picoseconds, 1000)
-    return f"{whole}.{rest:03d}".rstrip("0").rstrip(".") + "ns" if rest else f"{whole}ns"

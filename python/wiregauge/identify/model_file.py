@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from xml.sax.saxutils import quoteattr
 
-from wiregauge.identify.costs import Cost, shares_text, time_text
+from wiregauge.identify.costs import Cost, shares_text
 from wiregauge.identify.hosts import HostFit
+from wiregauge.plan.quantity import time_text
 
 NAMESPACE = "urn:wiregauge:test:2"
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Final
 from xml.sax.saxutils import quoteattr
 
-from wiregauge.identify.costs import shares_text, time_text
+from wiregauge.identify.costs import shares_text
 from wiregauge.identify.model_file import NAMESPACE
 from wiregauge.identify.switches import SwitchFit
+from wiregauge.plan.quantity import time_text
 
 __all__ = ["switch_attributes", "switch_remarks", "switch_text"]
 

@@ -159,7 +159,7 @@ def _show(
 
 
 def _parameters(fit: HostFit) -> list[list[str]]:
-    from wiregauge.identify.costs import time_text
+    from wiregauge.plan.quantity import time_text
 
     rows = []
     for name, cost in (
