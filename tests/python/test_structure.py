@@ -399,3 +399,13 @@ def test_tables_are_read_by_their_names_and_not_as_patterns() -> None:
         if calls.search(line) and "glob=False" not in line
     ]
     assert found == []
+
+
+def test_what_is_published_is_optimised_throughout() -> None:
+    """A profile inherits the settings of single packages: what `release` optimises less, `dist` must name again."""
+    profiles = tomllib.loads((ROOT / "Cargo.toml").read_text())["profile"]
+    release, dist = profiles["release"]["package"], profiles["dist"]["package"]
+    less = {name for name, of in release.items() if of.get("opt-level", 3) < 3}
+    assert less
+    assert profiles["dist"]["opt-level"] == 3
+    assert {name for name in less if dist.get(name, {}).get("opt-level") != 3} == set()
