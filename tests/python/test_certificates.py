@@ -299,6 +299,27 @@ def test_what_finds_no_room_is_told() -> None:
     assert any("find room" in one for one in found.assumptions)
 
 
+def test_no_flow_of_the_test_may_be_left_out() -> None:
+    test = EXAMPLES / "two-switches.xml"
+    certificate = certified(test)
+    left_out = certificate["premises"]["flows"].pop()["flow"]
+    for part in ("conclusions", "proofs", "limits"):
+        certificate[part] = [one for one in certificate[part] if one["flow"] != left_out]
+    certificate["premises"]["places"] = []
+    certificate["analyses"][0]["shifts"].pop()
+    assert checked(certificate).code == PROVED
+    found = checked(certificate, test)
+    assert found.code == REFUTED
+    assert f"flow {left_out}" in (found.refuted or "")
+
+
+def test_a_shaper_does_not_go_with_arbitrary_order() -> None:
+    certificate = certified(EXAMPLES / "shapers.xml")
+    certificate["analyses"][0]["multiplexing"] = "arbitrary"
+    with pytest.raises(UnreadableError, match="shaper"):
+        checked(certificate)
+
+
 def test_a_cycle_needs_its_fixed_point(tmp_path: Path) -> None:
     certificate = certified(ring(1, tmp_path))
     assert any(float(Fraction(s)) > 0 for one in certificate["analyses"][0]["shifts"] for s in one)

@@ -39,6 +39,7 @@ def compared(certificate: dict[str, Any], network: Network, test: bytes) -> list
     """What was compared and what not. Raises `RefutedError` for a premise that asks for less than the test."""
     elements = _elements(test)
     swept = {axis.get("of") for axis in elements["axis"]}
+    _all_there(certificate, network, elements)
     agree, left_out = 0, []
     described = certificate["premises"]["servers"]
     for one in described:
@@ -63,6 +64,14 @@ def compared(certificate: dict[str, Any], network: Network, test: bytes) -> list
         more = f" and {len(left_out) - 10} more" if len(left_out) > 10 else ""
         said.append(f"not compared: {', '.join(left_out[:10])}{more}")
     return [*said, "not compared: paths, classes, propagation, processing, models of hosts and clocks"]
+
+
+def _all_there(certificate: dict[str, Any], network: Network, elements: Elements) -> None:
+    """Whether every flow that the test sends is in the certificate. Raises `RefutedError`."""
+    known = {flow.name for flow in network.flows} | {one["flow"] for one in certificate["conclusions"]}
+    sent = {send.get("flow", "") for send in elements["send"]}
+    if missing := sorted(flow for flow in sent - known if flow.isdecimal()):
+        raise RefutedError(f"flow {missing[0]} of the test is not among the premises")
 
 
 def _covers(flow: Flow, frame: Fraction, burst: Fraction, rate: Fraction) -> None:

@@ -45,6 +45,10 @@ class Analysis:
         self.network = network
         self.fifo = stated["multiplexing"] == "fifo"
         self.by_delay = stated["shift"] == "delay"
+        if not self.fifo and any(server.shaped for server in network.servers.values()):
+            unreadable(
+                "a shaper holds frames back, and an analysis in arbitrary order rests on servers that do not"
+            )
         if stated["multiplexing"] not in ("fifo", "arbitrary") or stated["shift"] not in (
             "delay",
             "left-over",
