@@ -1,15 +1,18 @@
 //! Any number of threads gives the same bytes.
 
+use std::time::Duration;
+
 use wg_core::arinc664::{Bag, Contract};
 use wg_core::queue::Capacity;
-use wg_frame::time::Span;
+use wg_frame::time::{RunTime, Span};
 use wg_plan::random::{Purpose, Stream};
 use wg_plan::{
     Attachment, FaultKind, Flow, ForwardingMode, HostModel, LineRate, Link, LinkFault, LinkFaultKind,
     Network, NetworkId, Node, NodeIndex, NodeKind, Protocol, Relay, Run, Send, SwitchKind, SwitchModel, Turn,
     Victims, VirtualLink, VlanTag,
 };
-use wg_sim::{Kept, SimReport, count_stages, simulate, simulate_on};
+use wg_record::Record;
+use wg_sim::{Kept, SimError, SimReport, Sink, count_stages, simulate, simulate_on};
 
 use crate::{run, star, switch, way};
 
@@ -241,6 +244,48 @@ fn random_networks_give_the_same_bytes_on_any_number_of_threads() {
         divided += u32::from(are_the_same(&network, &run, &kept, &report) > 1);
     }
     assert!(divided > NETWORKS / 2, "only {divided} of {NETWORKS} networks could be divided");
+}
+
+/// Takes records until it was asked so many times whether to go on.
+struct StopsAfter(u32);
+
+impl Sink for StopsAfter {
+    fn record(&mut self, _record: &Record) {}
+
+    fn advance(&mut self, _now: RunTime, _end: RunTime) -> Result<(), SimError> {
+        self.0 = self.0.checked_sub(1).ok_or(SimError::Stopped)?;
+        Ok(())
+    }
+}
+
+/// Whoever takes the records stops at any time, as for Ctrl-C or a full disk: no stage waits for another for ever.
+#[test]
+fn a_sink_that_stops_ends_every_stage() {
+    let mut stopped = 0;
+    for seed in 0..20 {
+        let (network, run) = random(seed);
+        if count_stages(&network, &run, 3).expect("a sound plan") == 1 {
+            continue;
+        }
+        for after in [0, 1, 2, 5] {
+            let (network, run) = (network.clone(), run.clone());
+            let (done, outcome) = std::sync::mpsc::channel();
+            std::thread::spawn(move || {
+                let mut sink = StopsAfter(after);
+                let again = |sink: &mut StopsAfter| {
+                    *sink = StopsAfter(after);
+                    Ok(())
+                };
+                done.send(simulate_on(&network, &run, 3, &mut sink, again).map(drop))
+            });
+            match outcome.recv_timeout(Duration::from_mins(2)).expect("no thread waits for ever") {
+                Ok(()) => {}
+                Err(SimError::Stopped) => stopped += 1,
+                Err(other) => panic!("{other}"),
+            }
+        }
+    }
+    assert!(stopped >= 10, "only {stopped} were stopped");
 }
 
 /// A relay sends to a station that no table knows, and every switch floods the frame: also into earlier stages.
