@@ -20,6 +20,7 @@
 
 mod any_interface;
 mod edges;
+mod erf;
 mod file;
 mod link_types;
 pub mod passive;

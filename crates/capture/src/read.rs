@@ -17,10 +17,11 @@ use pcap_parser::{Linktype, PcapBlockOwned, PcapError, PcapHeader};
 use wg_record::open_regular;
 
 use crate::any_interface::{self, SLL, SLL2};
+use crate::erf;
 use crate::link_types::LinkType;
 use crate::tick::Unit;
 use crate::trouble::{ReadError, Trouble};
-use crate::unpacked::{Ending, GZIP, Unpacked};
+use crate::unpacked::{Compression, Ending, MAGIC, Unpacked};
 use crate::{Direction, Timestamps, printable};
 
 /// Initial and greatest length of the buffer, bytes.
@@ -147,22 +148,30 @@ impl Reader {
         }
     }
 
-    /// Reads a file that may be compressed by gzip, as Wireshark writes them.
+    /// Reads a file that may be compressed by gzip or zstd, as Wireshark and others write them.
     fn plain_or_compressed(mut file: File) -> Result<Self, ReadError> {
-        let mut magic = [0; 2];
+        let mut magic = [0; MAGIC];
         let taken = file.read(&mut magic)?;
         file.rewind()?;
-        if magic[..taken] != GZIP {
-            return Self::new(file);
-        }
-        let (mut unpacked, ending) = Unpacked::new(file);
-        // A cut within the header is known only after all of it was asked for.
-        let mut header = Vec::new();
-        unpacked.by_ref().take(LONGEST_HEADER).read_to_end(&mut header)?;
-        match Self::new(io::Cursor::new(header).chain(unpacked)) {
+        let Some(compression) = Compression::of(&magic[..taken]) else {
+            return Self::pcap_or_erf(file);
+        };
+        let (unpacked, ending) = Unpacked::new(file, compression);
+        match Self::pcap_or_erf(unpacked) {
             Err(_) if ending.is_cut() || ending.is_damaged() => Err(ReadError::Packed),
             opened => Ok(Self { unpacking: ending, ..opened? }),
         }
+    }
+
+    /// Reads content by its first bytes; nothing but their sense marks a file of ERF.
+    fn pcap_or_erf(mut from: impl Read + Send + 'static) -> Result<Self, ReadError> {
+        // A cut within the header of compressed content is known only after all of it was asked for.
+        let mut header = Vec::new();
+        from.by_ref().take(LONGEST_HEADER).read_to_end(&mut header)?;
+        let is_erf = erf::begins(&header);
+        let whole = io::Cursor::new(header).chain(from);
+        // The parser wants all of a header at its first reading.
+        if is_erf { Self::new(Filled(erf::AsPcapng::new(whole))) } else { Self::new(Filled(whole)) }
     }
 
     /// Reads a capture from any source.
@@ -310,6 +319,15 @@ impl Reader {
     fn end_with(&mut self, trouble: Trouble) {
         self.troubles.insert(trouble, 1);
         self.ended = true;
+    }
+}
+
+/// Content that fills what it is read into, as far as there is some.
+struct Filled<R>(R);
+
+impl<R: Read> Read for Filled<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        erf::fill(&mut self.0, into)
     }
 }
 

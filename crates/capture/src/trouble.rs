@@ -15,7 +15,9 @@ pub enum ReadError {
     #[error("is a directory; name a pcapng or pcap file in it")]
     Directory,
     /// The file is no capture.
-    #[error("is neither pcapng nor pcap; `tshark -r FILE -w NEW.pcapng` converts what Wireshark can read")]
+    #[error(
+        "is neither pcapng nor pcap nor ERF; `tshark -r FILE -w NEW.pcapng` converts what Wireshark can read"
+    )]
     Unknown,
     /// A compressed file that is cut or damaged before any of its content.
     #[error("is compressed, and cut or damaged before its first frame; copy it again")]

@@ -201,6 +201,44 @@ fn a_capture_compressed_by_gzip_is_read_as_it_was() {
     assert_eq!((found.frames, found.streams[0].network), (2, Some("B")));
 }
 
+/// Three frames in classic pcap, by the program `zstd`: in two frames of it with one to be skipped between, each with a
+/// checksum.
+const BY_ZSTD: &str = "28b52ffd24646d0100d04d3cb2a102000400ffff000001f153653c0200000000020188b50700c00352d548b9b5cbab62\
+                       e3c56a0270011e5dd83b522a4d1802000000090928b52ffd24983d0100c800f15365e80300003c000200000000020188\
+                       b500f15365d0070400f304548f33244594078704056854e7";
+
+#[test]
+fn a_capture_compressed_by_zstd_is_read_as_it_was_and_as_far_as_it_goes() {
+    let packed: Vec<u8> = (0..BY_ZSTD.len() / 2)
+        .map(|at| u8::from_str_radix(&BY_ZSTD[2 * at..2 * at + 2], 16).expect("hexadecimal digits"))
+        .collect();
+    let frames = |name: &str, octets: &[u8]| {
+        let place = std::env::temp_dir().join(format!("wiregauge-zstd-{name}-{}.zst", std::process::id()));
+        std::fs::write(&place, octets).expect("there is room");
+        let mut reader = wg_capture::Reader::open(&place);
+        drop(std::fs::remove_file(&place));
+        let mut found = Vec::new();
+        if let Ok(reader) = &mut reader {
+            while let Some(packet) = reader.next_packet() {
+                found.push((packet.picos, packet.bytes.len()));
+            }
+        }
+        (found, reader.map(|reader| reader.troubles().keys().any(wg_capture::Trouble::ends_the_file)).ok())
+    };
+    let at = |number: i128| (1_700_000_000_000_000_000_000 + number * 1_000_000, 60);
+    assert_eq!(frames("whole", &packed), (vec![at(0), at(1), at(2)], Some(false)));
+    let mut damaged = packed.clone();
+    let last = damaged.len() - 1;
+    damaged[last] ^= 1;
+    let (found, ends) = frames("damaged", &damaged);
+    assert!(found.len() < 4 && ends == Some(true), "{found:?}");
+    for cut in [packed.len() - 2, packed.len() - 30, 70] {
+        let (found, ends) = frames("cut", &packed[..cut]);
+        assert!(found.len() <= 3 && ends == Some(true), "{cut}: {found:?}");
+    }
+    assert_eq!(frames("begun", &packed[..20]).1, None, "nothing of it can be read");
+}
+
 /// The beginning of a frame of each protocol, so that arbitrary bytes reach its parser.
 fn beginning() -> impl Strategy<Value = Vec<u8>> {
     const TYPES: [u16; 14] = [
