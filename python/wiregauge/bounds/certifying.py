@@ -27,7 +27,7 @@ _KNOWN: Final = ("tfa", "sfa")
 """Methods whose steps are written."""
 _BY_INSTANTS: Final = (
     "what is known of instants: phases of senders and gates, cycles of cyclic queuing (IEEE Std 802.1Q-2022, "
-    "8.6.8.4 and Annex T; derived in crates/bound/src/phases.rs and cycles.rs)"
+    "8.6.8.4 and Annex T)"
 )
 _BY_SCHEDULE: Final = "its schedule (SAE AS6802; IEEE Std 802.1Q-2022, TimeAwareOffset of clause 46)"
 _METHODS: Final = {

@@ -8,13 +8,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from .claims import Claims
 from .network import Network
 from .numbers_of_test import compared
-from .reading import MOST_DIGITS, RefutedError, UnreadableError, parts, text, unreadable
+from .reading import MOST_DIGITS, RefutedError, UnreadableError, parts, text, timed, unreadable
 from .reading import said as name_of
 from .steps import Analysis
 
@@ -22,6 +23,8 @@ __all__ = ["Checked", "check", "check_bytes"]
 
 SCHEMA: Final = 1
 PROVED, STEP_FAILS, NOT_ALL_CHECKED = 0, 1, 4
+MOST_LISTED: Final = 12
+"""Bounds that the text lists."""
 _MOST_BYTES: Final = 1 << 30
 _DAMAGED: Final = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError)
 
@@ -36,8 +39,10 @@ class Checked:
     claimed: int = 0
     limits: int = 0
     """Limits that the bounds keep."""
-    bounds: list[tuple[str, str, float]] = field(default_factory=list)
+    bounds: list[tuple[str, str, Fraction]] = field(default_factory=list)
     """Flow, target and bound, in the unit of time."""
+    resting: set[tuple[str, str]] = field(default_factory=set)
+    """Flow and target of bounds that rest on what is not checked."""
     time_unit: str = "s"
     assumptions: list[str] = field(default_factory=list)
     """What the certificate rests on and no step can show."""
@@ -60,10 +65,11 @@ class Checked:
         """One line."""
         if self.refuted is not None:
             return f"{self.name}: NOT PROVED: {self.refuted}"
-        limits = f", {self.limits} limits kept" if self.limits else ""
+        limits = f", {self.limits} limit{'s' * (self.limits != 1)} kept" if self.limits else ""
+        count = len(self.unchecked)
         rest = (
-            f"; {len(self.unchecked)} things are NOT CHECKED"
-            if self.unchecked
+            f"; {count} {'thing is' if count == 1 else 'things are'} NOT CHECKED"
+            if count
             else "; nothing is left unchecked"
         )
         return f"{self.name}: {self.proved} of {self.claimed} bounds proved{limits}{rest}"
@@ -74,6 +80,7 @@ class Checked:
         if self.refuted is not None:
             return
         for heading, listed in (
+            ("Bounds, the greatest first:", self._bounds()),
             ("Not checked:", self.unchecked),
             ("Premises against the test:", self.premises),
             ("Assumed:", self.assumptions),
@@ -82,6 +89,15 @@ class Checked:
                 yield ""
                 yield heading
                 yield from (f"- {one}" for one in listed)
+
+    def _bounds(self) -> list[str]:
+        ordered = sorted(self.bounds, key=lambda one: (-one[2], one[0], one[1]))
+        listed = [
+            f"flow {flow} to {to}: {timed(delay, self.time_unit)}{', NOT CHECKED' * ((flow, to) in self.resting)}"
+            for flow, to, delay in ordered[:MOST_LISTED]
+        ]
+        more = len(ordered) - len(listed)
+        return [*listed, *([f"and {more} more, which --json has"] if more else [])]
 
     def as_json(self) -> dict[str, Any]:
         """The result as JSON."""
@@ -92,7 +108,9 @@ class Checked:
             "proved": self.proved,
             "claimed": self.claimed,
             "limits_kept": self.limits,
-            "bounds": [{"flow": flow, "target": to, "delay": delay} for flow, to, delay in self.bounds],
+            "bounds": [
+                {"flow": flow, "target": to, "delay": float(delay)} for flow, to, delay in self.bounds
+            ],
             "not_checked": self.unchecked,
             "premises": self.premises,
             "assumptions": self.assumptions,
@@ -138,7 +156,7 @@ def _checked(certificate: dict[str, Any], test: bytes | None) -> Checked:
         analyses = [Analysis(network, one) for one in parts(certificate["analyses"], "analyses")]
         for analysis in analyses:
             analysis.check()
-        claims = Claims(network, analyses, parts(certificate["sets"], "sets"))
+        claims = Claims(network, analyses, parts(certificate["sets"], "sets"), found.time_unit)
         claims.conclude(certificate["conclusions"], certificate["proofs"])
         claims.keep(certificate["limits"], certificate["premises"]["places"])
     except RefutedError as error:
@@ -150,7 +168,8 @@ def _checked(certificate: dict[str, Any], test: bytes | None) -> Checked:
         found.assumptions.append(f"delays at {name_of(node)} are of frames that find room in its buffer")
     found.proved, found.claimed, found.limits = claims.proved, len(certificate["conclusions"]), claims.limits
     found.claimed -= sum("slowest_of" in one for one in certificate["conclusions"])
-    found.bounds = [(*key, float(bound)) for key, bound in claims.bounds.items()]
+    found.bounds = [(*key, bound) for key, bound in claims.bounds.items()]
+    found.resting = claims.resting
     found.unchecked = [*claims.unchecked, *sorted(claims.assumed)]
     return found
 

@@ -23,6 +23,7 @@ from .reading import (
     refuted,
     said,
     text,
+    timed,
     unreadable,
 )
 from .sets import Sets
@@ -87,8 +88,13 @@ class _Together:
 class Claims:
     """The bounds of a certificate, as far as they follow from its analyses."""
 
-    def __init__(self, network: Network, analyses: Sequence[Analysis], sets: Sequence[Any]) -> None:
+    def __init__(
+        self, network: Network, analyses: Sequence[Analysis], sets: Sequence[Any], time_unit: str
+    ) -> None:
         self.network = network
+        self.time_unit = time_unit
+        self.resting: set[tuple[str, str]] = set()
+        """Flow and target of bounds that rest on a theorem."""
         self.sets = sets
         self.known: dict[int, Sets] = {}
         self.analyses = analyses
@@ -226,6 +232,7 @@ class Claims:
                 if not ways or claimed < max(ways):
                     refuted(what, claimed, max(ways, default=None))
             elif one.get("proof") is None:
+                self.resting.add(key)
                 self._unchecked(what, claimed, one, None)
             else:
                 place = index(one["proof"], len(shown), "proof of a conclusion")
@@ -235,15 +242,16 @@ class Claims:
                 if found is None or claimed < found:
                     if "theorem" not in one:
                         refuted(what, claimed, found)
+                    self.resting.add(key)
                     self._unchecked(what, claimed, one, found)
                 else:
                     self.proved += 1
             self.bounds[key] = max(claimed, self.bounds.get(key, ZERO))
 
     def _unchecked(self, what: str, claimed: Fraction, one: Any, found: Fraction | None) -> None:
-        shown = "" if found is None else f" (proved: {brief(found)})"
+        shown = "" if found is None else f" (proved without it: {timed(found, self.time_unit)})"
         theorem = text(one["theorem"], "theorem of a conclusion")
-        self.unchecked.append(f"{what}, {brief(claimed)}{shown}, rests on {theorem}")
+        self.unchecked.append(f"{what}, {timed(claimed, self.time_unit)}{shown}, rests on {theorem}")
 
     def keep(self, limits: Any, places: Any) -> None:
         """Checks limits that are called kept, and whether frames of these flows may be lost. Raises `RefutedError`."""
@@ -254,9 +262,9 @@ class Claims:
             key = text(one["flow"], "flow of a limit"), text(one["target"], "target of a limit")
             at_most, bound = number(one["at_most"], "a limit"), self.bounds.get(key)
             if bound is None or bound > at_most:
-                raise RefutedError(
-                    f"limit of flow {key[0]} to {key[1]}: {brief(bound)} exceeds {brief(at_most)}"
-                )
+                stated = "unbounded" if bound is None else timed(bound, self.time_unit)
+                above = f"{stated} exceeds {timed(at_most, self.time_unit)}"
+                raise RefutedError(f"limit of flow {key[0]} to {key[1]}: {above}")
             kept.add(key[0])
             self.limits += 1
         names = [flow.name for flow in self.network.flows]

@@ -96,6 +96,11 @@ def brief(value: Fraction | None) -> str:
     return "unbounded" if value is None else f"{float(value):.12g}"
 
 
+def timed(value: Fraction, unit: str) -> str:
+    """A time for a reader: seconds in µs, another unit as it is."""
+    return f"{float(value * 10**6):.6g} µs" if unit == "s" else f"{brief(value)} {unit}"
+
+
 def buckets_of(value: Any, what: str) -> Curve:
     """The buckets of an arrival curve."""
     found = [
