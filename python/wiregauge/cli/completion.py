@@ -26,7 +26,7 @@ _SPELT_OUT: Final = re.compile(r"\[?[a-z]+(?:\|[a-z]+)+\]?")
 _FLOW: Final = re.compile(rb"<flow\s(?:[^>]*\s)?id=[\"'](\d+)[\"']")
 _MOST_READ: Final = 1 << 20
 """Octets of a test that are looked at for its flows."""
-_RUNS: Final = ("DIR", "DIR...", "DIR DIR...", "BASE", "NEW")
+_RUNS: Final = ("DIR", "DIR...", "DIR DIR...", "PLACE", "BASE", "NEW")
 _MADE: Final = ("out", "png", "svg", "runs", "store")
 """Parameters that name a folder which is no run directory, or is none yet."""
 

@@ -60,7 +60,7 @@ WINDOW_WORDS: Final[Mapping[str, str]] = {
     "nothing": "No message of these flows has a value in the window.",
     "all": "From all {values} of the window.",
     "intervals": " Intervals are 95 % each, of chance; the errors of clocks and timestamps are in the report.",
-    "no_intervals": " Intervals are not here: wiregauge serve has those of a window, this report those of the run.",
+    "no_intervals": " Intervals are not here: the server's page has those of a window, this report those of the run.",
     "unsupported": " A percentile that n does not support is left out.",
 }
 NOTE_WORDS: Final[Mapping[str, str]] = {
