@@ -135,6 +135,8 @@ def check_bytes(data: bytes, test: bytes | None = None) -> Checked:
                     f"its schema is {str(certificate['schema'])[:20]}, and this program reads {SCHEMA}"
                 )
             return _checked(certificate, test)
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            unreadable(f"it is no JSON: {str(error)[:80]}")
         except RecursionError:
             unreadable("it is nested too deeply")
         except KeyError as error:
