@@ -620,6 +620,14 @@ def test_a_network_is_summed_up_until_it_is_looked_at_and_unknown_without_any_wo
     for code, state in ((0, "INTEGRATE"), (-1, "no power"), (77, "state 77")):
         figures.take(NetworkSums([], [ClockSums(1, 0, None, code, {}, None)]))
         assert figures.clocks() == (ClockNow("sw1", "AS6802", state, False, None, 0.0),)
+    for ports, grandmaster, synchronised in (
+        ({1: 9, 2: 6}, 0, True),
+        ({1: 8, 2: 6}, 0, False),
+        ({1: 6}, 1, True),
+        ({1: 6}, None, False),
+    ):
+        figures.take(NetworkSums([], [ClockSums(1, 0, None, None, ports, grandmaster)]))
+        assert [clock.synchronised for clock in figures.clocks()] == [synchronised]
     figures.take(NetworkSums([], [ClockSums(1, 0, None, None, {1: 4, 2: 99}, -1)]))
     assert figures.clocks() == (
         ClockNow("sw1", "PTP", "port 1 LISTENING, port 2 state 99, follows none", False, None, 0.0),

@@ -289,6 +289,8 @@ def test_queues_and_clocks_are_shown_where_they_are_known(walk: Walk) -> None:
         assert "sensor" in behind
         assert "4.2 ms" in behind
     finally:
+        # A page that still looks would be told that its run is gone.
+        walk.page.goto(walk.base)
         going.release()
         shutil.rmtree(going.directory.root)
 
@@ -321,6 +323,8 @@ def test_a_page_that_stays_open_does_not_grow(walk: Walk) -> None:
         # Alarms and the course of a flow have their bounds by then.
         assert after < before + 600
     finally:
+        # A page that still looks would be told that its run is gone.
+        walk.page.goto(walk.base)
         going.release()
         shutil.rmtree(going.directory.root)
 

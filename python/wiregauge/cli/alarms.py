@@ -29,10 +29,13 @@ __all__ = [
     "check_alarms",
     "hooked",
     "metrics_address",
+    "metrics_option",
     "monitor_options",
+    "on_alarm_option",
     "say_all",
     "say_failed",
     "served",
+    "summaries_option",
 ]
 
 AlarmTexts = Annotated[
@@ -45,24 +48,34 @@ AlarmTexts = Annotated[
         show_default=False,
     ),
 ]
-OnAlarm = Annotated[
-    list[str] | None,
-    typer.Option(
+
+
+def on_alarm_option(only: str) -> Any:
+    """`--on-alarm` of a command, with what it needs."""
+    return typer.Option(
         "--on-alarm",
         metavar="exit|COMMAND",
-        help=meant("--on-alarm", only="With --alarm"),
+        help=meant("--on-alarm", only=only),
         show_default="print a line",
-    ),
-]
-MetricsAddress = Annotated[
-    str | None,
-    typer.Option(
-        "--metrics",
-        metavar="[ADDRESS:]PORT",
-        help=meant("--metrics", only="netns or lab"),
-        show_default=False,
-    ),
-]
+    )
+
+
+def metrics_option(only: str = "") -> Any:
+    """`--metrics` of a command, with what it needs."""
+    return typer.Option(
+        "--metrics", metavar="[ADDRESS:]PORT", help=meant("--metrics", only=only), show_default=False
+    )
+
+
+def summaries_option(only: str = "") -> Any:
+    """`--summaries` of a command, with what it needs."""
+    return typer.Option(
+        "--summaries", metavar="DIR", help=meant("--summaries", only=only), show_default=False
+    )
+
+
+OnAlarm = Annotated[list[str] | None, on_alarm_option("With --alarm")]
+MetricsAddress = Annotated[str | None, metrics_option("netns or lab")]
 DiskSize = Annotated[
     str | None,
     typer.Option(

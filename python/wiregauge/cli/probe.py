@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from wiregauge.cli.alarms import check_action, metrics_address
+from wiregauge.cli.alarms import (
+    check_action,
+    metrics_address,
+    metrics_option,
+    on_alarm_option,
+    summaries_option,
+)
 from wiregauge.cli.forever import Around
 from wiregauge.cli.lab import LabFolder, joined_host, opened_lab
 from wiregauge.cli.options import meant
@@ -178,33 +184,9 @@ def probe(
             "--forever", help="To a reflector: measure until Ctrl-C; with --json print one line a second."
         ),
     ] = False,
-    summaries: Annotated[
-        Path | None,
-        typer.Option(
-            "--summaries",
-            metavar="DIR",
-            help=meant("--summaries", only="With --forever"),
-            show_default=False,
-        ),
-    ] = None,
-    on_alarm: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--on-alarm",
-            metavar="exit|COMMAND",
-            help=meant("--on-alarm", only="With --forever and --limit"),
-            show_default="print a line",
-        ),
-    ] = None,
-    metrics: Annotated[
-        str | None,
-        typer.Option(
-            "--metrics",
-            metavar="[ADDRESS:]PORT",
-            help=meant("--metrics", only="With --forever"),
-            show_default=False,
-        ),
-    ] = None,
+    summaries: Annotated[Path | None, summaries_option("With --forever")] = None,
+    on_alarm: Annotated[list[str] | None, on_alarm_option("With --forever and --limit")] = None,
+    metrics: Annotated[str | None, metrics_option("With --forever")] = None,
     folder: LabFolder = None,
     as_json: AsJson = False,
 ) -> None:

@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TypeAlias
 
 import typer
 
-from wiregauge.cli.alarms import check_action, hooked, metrics_address, say_all, say_failed, served
+from wiregauge.cli.alarms import (
+    check_action,
+    hooked,
+    metrics_address,
+    metrics_option,
+    on_alarm_option,
+    say_all,
+    say_failed,
+    served,
+    summaries_option,
+)
 from wiregauge.cli.options import meant
 from wiregauge.cli.streaming import (
     ContractFile,
@@ -62,33 +72,9 @@ def watch(
             show_default=False,
         ),
     ] = None,
-    summaries: Annotated[
-        Path | None,
-        typer.Option(
-            "--summaries",
-            metavar="DIR",
-            help=meant("--summaries"),
-            show_default=False,
-        ),
-    ] = None,
-    on_alarm: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--on-alarm",
-            metavar="exit|COMMAND",
-            help=meant("--on-alarm", only="With --contract"),
-            show_default="print a line",
-        ),
-    ] = None,
-    metrics: Annotated[
-        str | None,
-        typer.Option(
-            "--metrics",
-            metavar="[ADDRESS:]PORT",
-            help=meant("--metrics"),
-            show_default=False,
-        ),
-    ] = None,
+    summaries: Annotated[Path | None, summaries_option()] = None,
+    on_alarm: Annotated[list[str] | None, on_alarm_option("With --contract")] = None,
+    metrics: Annotated[str | None, metrics_option()] = None,
     as_json: Annotated[
         bool,
         typer.Option("--json", help=meant("--json", ", one line a second")),

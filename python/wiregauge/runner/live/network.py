@@ -14,8 +14,6 @@ __all__ = ["ClockSums", "NetworkFigures", "NetworkSums", "PortSums"]
 
 _SYNCHRONISED: Final = ("SYNC", "STABLE")
 """States of an AS6802 device in which its clock is."""
-_SERVING: Final = ("MASTER", "SLAVE")
-"""States of a PTP port that leads to a clock it agrees with."""
 
 
 class PortSums(Struct, frozen=True):
@@ -92,7 +90,9 @@ class NetworkFigures:
                 followed = sums.grandmaster
                 parts.append(f"follows {self._nodes[followed]}" if followed >= 0 else "follows none")
             source, state = "PTP", ", ".join(parts)
-            synchronised = any(ptp_state(code) in _SERVING for code in sums.ptp_states.values())
+            states = {ptp_state(code) for code in sums.ptp_states.values()}
+            # A boundary clock serves others while it does not follow its own grandmaster yet.
+            synchronised = "SLAVE" in states or ("MASTER" in states and sums.grandmaster == sums.node)
         offset = None if sums.offset_ns is None else float(sums.offset_ns)
         return ClockNow(self._nodes[sums.node], source, state, synchronised, offset, sums.at_ns / 1e9)
 
