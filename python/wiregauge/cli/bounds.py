@@ -14,6 +14,7 @@ import typer
 from wiregauge.cli.bound_search import Searched, check_out, searched
 from wiregauge.cli.options import meant
 from wiregauge.cli.shared import A_PAGE, AsJson, leave_with_page
+from wiregauge.files import unwritten
 from wiregauge.terminal import (
     BAD_INPUT,
     INCOMPLETE,
@@ -323,7 +324,7 @@ def _write(file: Path, found: list[Bounded], write: Path | None, results: Path |
             else:
                 calculus.write_results(one.answer, one.source, place)
         except OSError as error:
-            fail(f"{option} {place}: {error.strerror}", NO_ENVIRONMENT)
+            fail(f"{option} {unwritten(place, error)}", NO_ENVIRONMENT)
 
 
 def _certify(file: Path, found: list[Bounded], place: Path) -> None:
@@ -333,7 +334,7 @@ def _certify(file: Path, found: list[Bounded], place: Path) -> None:
     try:
         write_certificate(one.answer, one.source, file.read_bytes(), place)
     except OSError as error:
-        fail(f"--certificate {place}: {error.strerror}", NO_ENVIRONMENT)
+        fail(f"--certificate {unwritten(place, error)}", NO_ENVIRONMENT)
 
 
 def _laid(found: list[Bounded], places: list[Path], run: int | None) -> list[Laid]:

@@ -96,7 +96,7 @@ def figure(
     from wiregauge.figures import printed
     from wiregauge.figures.registry import NoFigureError, draw, of_measure
     from wiregauge.figures.styles import STYLES
-    from wiregauge.files import ForeignFileError, cure_for, nearest
+    from wiregauge.files import ForeignFileError, nearest, unwritten
     from wiregauge.results.shapes import Selection
 
     if not places:
@@ -123,7 +123,7 @@ def figure(
     except ForeignFileError as error:
         fail(f"{out}: {error.strerror}", BAD_INPUT)
     except OSError as error:
-        fail(f"{out}: cannot be written ({error.strerror}); {cure_for(error)}", NO_ENVIRONMENT)
+        fail(unwritten(out, error), NO_ENVIRONMENT)
     width, height = printed.size_mm(drawn, STYLES[style])
     put(f"figure: {out} ({width:.1f} mm x {height:.1f} mm)")
     put(f"caption: {printed.caption(drawn)}")

@@ -69,6 +69,7 @@ def run_directories(places: Sequence[Path]) -> Iterator[dict[Path, Path]]:
 
 def _judged(path: Path, out: Path, agree_ns: float | None, troubles: list[str]) -> Judgement:
     from wiregauge import runner
+    from wiregauge.files import unwritten
     from wiregauge.foreign import ForeignError, opened
 
     try:
@@ -79,7 +80,7 @@ def _judged(path: Path, out: Path, agree_ns: float | None, troubles: list[str]) 
     except ForeignError as error:
         fail(str(error), BAD_INPUT)
     except OSError as error:
-        fail(f"{out}: cannot be written: {error.strerror}", BAD_INPUT)
+        fail(unwritten(out, error), BAD_INPUT)
 
 
 def _remarks(place: Path) -> Iterator[str]:

@@ -155,14 +155,14 @@ def check_new(path: Path) -> None:
 
 def _learn(observed: Observed, path: Path) -> None:
     from wiregauge.contracts import learnt
-    from wiregauge.files import ForeignFileError, write_whole
+    from wiregauge.files import ForeignFileError, unwritten, write_whole
 
     try:
         write_whole(path, learnt(observed))
     except ForeignFileError as error:
         fail(str(error), BAD_INPUT)
     except OSError as error:
-        fail(f"{path}: cannot be written: {error.strerror}", BAD_INPUT)
+        fail(unwritten(path, error), BAD_INPUT)
 
 
 def report_directory(place: Path) -> None:

@@ -60,7 +60,7 @@ def table(
 ) -> None:
     from wiregauge.export import Choice, ExportError
     from wiregauge.export.paper import FORMATS, paper_table
-    from wiregauge.files import ForeignFileError, cure_for, nearest, write_whole
+    from wiregauge.files import ForeignFileError, nearest, unwritten, write_whole
 
     if not places:
         _list()
@@ -92,7 +92,7 @@ def table(
     except ForeignFileError as error:
         fail(f"{out}: {error.strerror}", BAD_INPUT)
     except OSError as error:
-        fail(f"{out}: cannot be written ({error.strerror}); {cure_for(error)}", NO_ENVIRONMENT)
+        fail(unwritten(out, error), NO_ENVIRONMENT)
     put(f"table: {out} ({len(made.rows)} rows)")
     put(f"caption: {made.caption}")
 

@@ -24,6 +24,7 @@ from wiregauge.files.whole import (
     new_folder,
     put_in_place,
     sync_folder,
+    unwritten,
     whole,
     write_whole,
 )
@@ -50,6 +51,7 @@ __all__ = [
     "read_text",
     "shipped",
     "sync_folder",
+    "unwritten",
     "whole",
     "write_whole",
 ]

@@ -130,7 +130,14 @@ def cure_for(error: OSError) -> str:
     """The cure where a file could not be written into a directory."""
     if error.errno in _FULL:
         return "make room"
+    if error.errno == errno.ENOENT:
+        return "make its directory first, or name another"
     return "make the directory writable or copy it to one that is"
+
+
+def unwritten(place: Path, error: OSError) -> str:
+    """The sentence that a file could not be written, with the cure."""
+    return f"{place}: cannot be written ({error.strerror}); {cure_for(error)}"
 
 
 def sync_folder(folder: Path) -> None:
